@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes what is made from the descriptions of results (src/query/results): share/schema, share/types/results.d.ts, the
-modules of python/tidemark/reading/results, and the tables of keys in docs/commands.md, between
+modules of python/tidemark/reading/results, and the tables of keys in docs, between
 
     <!-- keys of leaks -->
     <!-- end of keys -->
@@ -35,13 +35,16 @@ def made_files(program):
             files[ROOT / f"python/tidemark/reading/results/{name.replace('-', '_')}.py"] = schema(name, "--to", "python")
         if name not in shared:
             files[ROOT / f"share/schema/{name}.json"] = schema(name)
-    page = ROOT / "docs/commands.md"
-    text = page.read_text(encoding="utf-8")
     tables = {name: schema(name, "--to", "markdown") for name in names}
-    placed = [found[2] for found in TABLE.finditer(text)]
-    problems = [f"docs/commands.md has no table of keys of {name}" for name in names if name not in placed]
-    problems += [f"docs/commands.md has a table of {name}, which is not described" for name in placed if name not in tables]
-    files[page] = TABLE.sub(lambda found: f"{found[1]}\n{tables.get(found[2], '')}\n{found[3]}", text)
+    placed = []
+    for page in sorted((ROOT / "docs").glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        here = [found[2] for found in TABLE.finditer(text)]
+        placed += here
+        if here:
+            files[page] = TABLE.sub(lambda found: f"{found[1]}\n{tables.get(found[2], '')}\n{found[3]}", text)
+    problems = [f"docs: no page has the table of keys of {name}" for name in names if name not in placed]
+    problems += [f"docs: a page has a table of keys of {name}, which is not described" for name in placed if name not in tables]
     known = {path.name for path in files if path.parent == ROOT / "share/schema"}
     problems += [
         f"share/schema/{path.name} is of no command" for path in (ROOT / "share/schema").glob("*") if path.name not in known

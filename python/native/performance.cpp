@@ -11,8 +11,8 @@
 #include "publish/metrics/families.h"
 #include "publish/metrics/prometheus.h"
 #include "python_objects.h"
+#include "query/results/machine_results.h"
 #include "report/chart/chart.h"
-#include "report/performance/json.h"
 
 namespace tidemark::python {
 namespace {

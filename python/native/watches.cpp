@@ -9,7 +9,7 @@
 #include "monitor/engine.h"
 #include "monitor/monitor_thread.h"
 #include "python_objects.h"
-#include "report/monitor/json.h"
+#include "query/results/machine_results.h"
 
 namespace tidemark::python {
 namespace {

@@ -1871,6 +1871,978 @@ export interface Sweep {
   laws: Laws;
 }
 
+/** A safetensors file. */
+export interface ModelFile {
+  file: string;
+  tensor_count: number;
+  bytes: number;
+}
+
+/** Tensors that have this in common. */
+export interface ModelModule {
+  module: string;
+  tensor_count: number;
+  parameters: number;
+  bytes: number;
+}
+
+/** Tensors that have this in common. */
+export interface ModelLayer {
+  layer: string;
+  tensor_count: number;
+  parameters: number;
+  bytes: number;
+}
+
+/** Tensors that have this in common. */
+export interface ModelDtype {
+  dtype: string;
+  tensor_count: number;
+  parameters: number;
+  bytes: number;
+}
+
+/** Tensors that have this in common. */
+export interface ModelShape {
+  shape: string;
+  tensor_count: number;
+  parameters: number;
+  bytes: number;
+}
+
+/** Blocks of the model that are alike. */
+export interface RepeatedBlocks {
+  first: string;
+  last: string;
+  count: number;
+  /** of each, as the next */
+  parameters: number;
+  bytes: number;
+}
+
+/** A large tensor. */
+export interface OversizedTensor {
+  tensor: string;
+  shape: number[];
+  bytes: number;
+}
+
+/** LoRA weights of one rank. */
+export interface BytesOfRank {
+  rank: number;
+  bytes: number;
+}
+
+/** Adapted modules of one name. */
+export interface TargetModule {
+  /** last part of their paths */
+  module: string;
+  count: number;
+}
+
+/** A module with LoRA weights. */
+export interface AdaptedModule {
+  module: string;
+  adapter: string | null;
+  rank: number | null;
+  /** both A and B are there */
+  complete: boolean;
+  parameters: number;
+  bytes: number;
+  /** of the weight that is adapted, where it is in the files too */
+  base_parameters: number | null;
+}
+
+/** LoRA weights, and what they are added to. */
+export interface LoraWeights {
+  parameters: number;
+  bytes: number;
+  /** of all else */
+  base_parameters: number;
+  base_bytes: number;
+  ranks: BytesOfRank[];
+  target_modules: TargetModule[];
+  modules: AdaptedModule[];
+}
+
+/** What adapter_config.json says. */
+export interface AdapterConfig {
+  rank: number | null;
+  alpha: number | null;
+  target_modules: string[];
+  base_model: string | null;
+}
+
+/** What a model's safetensors files take. */
+export interface Model {
+  file: string;
+  tensor_count: number;
+  parameters: number;
+  bytes: number;
+  files: ModelFile[];
+  /** each with all that is below it, parents before children */
+  modules: ModelModule[];
+  /** they add up to the whole, as the next two do */
+  layers: ModelLayer[];
+  dtypes: ModelDtype[];
+  shapes: ModelShape[];
+  repeated_blocks: RepeatedBlocks[];
+  /** --oversized */
+  oversized_threshold_bytes: number;
+  /** largest first */
+  oversized: OversizedTensor[];
+  /** null: there is none */
+  lora: LoraWeights | null;
+  /** null: there is none */
+  adapter_config: AdapterConfig | null;
+  /** what the writer noted, by key, such as "format" */
+  metadata: Record<string, string>;
+}
+
+/** A device's memory now, in bytes. */
+export interface CurrentMemory {
+  /** used, by the driver */
+  allocated: number | null;
+  free: number | null;
+  total: number | null;
+  /** percent of the total */
+  utilization: number | null;
+}
+
+/** Of all samples of a device. */
+export interface ProfiledStatistics {
+  /** of memory, percent of the total */
+  avg_utilization: number | null;
+  max_utilization: number | null;
+  /** 1 - allocated / reserved of recorded processes on it; null: none is recorded */
+  avg_fragmentation: number | null;
+  num_snapshots: number;
+}
+
+/** Of a number that was read again and again. */
+export interface AverageAndMaximum {
+  avg: number | null;
+  max: number | null;
+}
+
+/** What was used over time: arrays of one length. */
+export interface UsageHistory {
+  /** when a stretch of samples ends */
+  time_seconds: number[];
+  /** then */
+  used_bytes: number[];
+  /** the least in the stretch */
+  low_bytes: number[];
+  /** the most */
+  peak_bytes: number[];
+}
+
+/** When something is reached: expected, and a 90% interval. */
+export interface ForecastInterval {
+  expected: number;
+  earliest: number;
+  /** null: perhaps never */
+  latest: number | null;
+}
+
+/** What an assessment follows from. */
+export interface RiskEvidence {
+  /** since the latest change */
+  sample_count: number;
+  /** of these */
+  span_seconds: number;
+  /** that were found before */
+  change_points: number;
+  /** of what repeats */
+  period_seconds: number | null;
+}
+
+/** Whether a memory will run out, and when; all but the recommendation is null without samples. */
+export interface RiskAssessment {
+  risk_level: "low" | "medium" | "high" | "critical" | null;
+  /** how often such assessments were right on labelled runs; null: too little to judge from */
+  confidence: number | null;
+  /** of the limit */
+  current_usage_percent: number | null;
+  /** of the running peak */
+  growth_rate_mb_per_sec: number | null;
+  /** null: the limit is not reached */
+  predicted_oom_time_seconds: number | null;
+  /** what to do, and the evidence that says so */
+  recommendation: string;
+  pattern: "unknown" | "steady" | "warm_up" | "sawtooth" | "level" | "growth" | "steps" | "released" | null;
+  /** half of the 90% interval */
+  growth_error_mb_per_sec: number | null;
+  /** null: it is not reached */
+  seconds_to_limit: ForecastInterval | null;
+  /** null also where steps are not known */
+  steps_to_limit: ForecastInterval | null;
+  evidence: RiskEvidence | null;
+}
+
+/** Memory of a device over a while. */
+export interface ProfiledDevice {
+  current_memory: CurrentMemory;
+  /** bytes */
+  peak_memory: number | null;
+  statistics: ProfiledStatistics;
+  name: string | null;
+  vendor: string | null;
+  uuid: string | null;
+  bus_id: string | null;
+  /** why nothing more comes of it */
+  lost: string | null;
+  peak_at_seconds: number | null;
+  /** recorded: between samples, as a recorder saw it */
+  peak_is: "sampled" | "recorded" | null;
+  driver_reserved_bytes: number | null;
+  gpu_utilization_percent: AverageAndMaximum;
+  temperature_celsius: number | null;
+  power_milliwatts: number | null;
+  history: UsageHistory;
+  /** of `interactive` */
+  risk_assessment?: RiskAssessment;
+}
+
+/** Whether a process will run out of memory, as long as others take no more. */
+export interface ProcessRisk extends RiskAssessment {
+  /** what it has, and what is free */
+  limit_bytes: number;
+}
+
+/** What a process has of a device. */
+export interface ProcessOnDevice {
+  /** null: it is not on it now, or the driver does not say */
+  bytes: number | null;
+  peak_bytes: number | null;
+  /** null: not assessed */
+  risk_assessment: ProcessRisk | null;
+}
+
+/** A process that was on a device, or was watched; those that have ended too. */
+export interface WatchedProcess {
+  /** as the driver numbers it */
+  pid: number;
+  name: string | null;
+  kind: "recorded" | "job" | "other" | "ended" | "other_namespace";
+  ended: boolean;
+  first_seen_seconds: number;
+  last_seen_seconds: number;
+  /** by the devices' keys */
+  devices: Record<string, ProcessOnDevice>;
+  rss_bytes: number | null;
+  peak_rss_bytes: number | null;
+  pss_bytes: number | null;
+  peak_pss_bytes: number | null;
+  /** of its memory on the host; null: not assessed */
+  risk_assessment: ProcessRisk | null;
+  role: "other" | "main" | "rank" | "data_worker" | "resource_tracker" | "fork_server" | "compile_worker" | "launcher" | "child" | null;
+  /** of a rank or DataLoader worker */
+  number: number | null;
+  /** of these */
+  count: number | null;
+  parent_pid: number | null;
+  anon_bytes: number | null;
+  file_bytes: number | null;
+  shmem_bytes: number | null;
+  swap_bytes: number | null;
+  locked_bytes: number | null;
+  pinned_bytes: number | null;
+}
+
+/** A process of the job that the kernel's OOM killer ended. */
+export interface WatchedKill {
+  time_ns: number;
+  process: HostProcess;
+  /** how it is known */
+  evidence: "kernel_log" | "exit_signal" | "vanished";
+  /** whose memory was short */
+  scope: "unknown" | "cgroup" | "machine";
+  /** the most of the samples shortly before */
+  cgroup_usage_bytes: number | null;
+  cgroup_limit_bytes: number | null;
+}
+
+/** What the allocator of a recorded process has of a device. */
+export interface RecordedDevice {
+  /** its key in `devices`; null where it cannot be told */
+  device: string | null;
+  allocated_bytes: number;
+  /** null on the CPU */
+  reserved_bytes: number | null;
+  /** since watching began, as all that follow */
+  peak_allocated_bytes: number | null;
+  peak_reserved_bytes: number | null;
+  /** 1 - allocated / reserved */
+  avg_unused_share: number | null;
+  max_unused_share: number | null;
+  num_snapshots: number;
+}
+
+/** A process that was being recorded. */
+export interface RecordedProcess {
+  pid: number;
+  /** without other arguments */
+  command: string;
+  rank: number | null;
+  file: string;
+  state: "growing" | "ended" | "recorder_gone" | "changed";
+  /** why it is not read any further */
+  problem: string | null;
+  /** of training that were seen; null: not known */
+  steps: number | null;
+  /** of the host's memory; null: calls of the driver are not recorded */
+  cuda_pinned_bytes: number | null;
+  /** of its job, for lack of host memory */
+  killed: WatchedKill[];
+  /** by PyTorch's names */
+  devices: Record<string, RecordedDevice>;
+  /** of the program's time, that its events are read late */
+  behind_seconds?: number | null;
+  /** of the file */
+  behind_bytes?: number;
+  /** that were never read */
+  skipped_events?: number;
+  /** up to when they are missing */
+  skipped_until_ns?: number | null;
+}
+
+/** The host's memory, and that of its control group. */
+export interface WatchedHost {
+  total_bytes: number | null;
+  /** without swapping */
+  available_bytes: number | null;
+  limit_bytes: number | null;
+  limited_by: "cgroup" | "machine" | null;
+  /** that counts against the limit */
+  used_bytes: number | null;
+  peak_bytes: number | null;
+  anon_bytes: number | null;
+  cache_bytes: number | null;
+  shmem_bytes: number | null;
+  kernel_bytes: number | null;
+  socket_bytes: number | null;
+  swap_bytes: number | null;
+  /** the process whose control group it is; null: that of who watches */
+  cgroup_pid: number | null;
+  cgroup_folder: string | null;
+  /** with cached files */
+  cgroup_usage_bytes: number | null;
+  /** of that */
+  cgroup_inactive_file_bytes: number | null;
+  /** since the group exists */
+  cgroup_oom_kills: number | null;
+  cgroup_oom_kills_at_start: number | null;
+}
+
+/** A moment that somebody marked. */
+export interface WatchMark {
+  seconds: number;
+  name: string;
+}
+
+/** Memory of devices and processes over a while. */
+export interface ProfileReport {
+  /** UTC */
+  timestamp: string;
+  command: "profile" | "interactive";
+  started: string;
+  duration_seconds: number;
+  interval_seconds: number;
+  ended_by: "duration" | "interrupted" | "process_ended" | "stopped" | "not_yet" | null;
+  /** --pid */
+  pid: number | null;
+  /** what was not seen and why: sentences */
+  notes: string[];
+  /** by key */
+  devices: Record<string, ProfiledDevice>;
+  processes: WatchedProcess[];
+  /** processes that were being recorded */
+  recorded: RecordedProcess[];
+  host: WatchedHost;
+  /** of `interactive` */
+  marks?: WatchMark[];
+}
+
+/** Whether a device will run out of memory. */
+export interface RiskyDevice {
+  risk_assessment: RiskAssessment;
+  name: string | null;
+  vendor: string | null;
+  uuid: string | null;
+  bus_id: string | null;
+  /** why nothing more comes of it */
+  lost: string | null;
+  current_memory: CurrentMemory;
+  /** what programs can have of it */
+  limit_bytes: number | null;
+  /** bytes */
+  peak_memory: number | null;
+  peak_is: "sampled" | "recorded" | null;
+  num_snapshots: number;
+}
+
+/** Whether the host will run out of memory. */
+export interface RiskyHost {
+  total_bytes: number | null;
+  /** without swapping */
+  available_bytes: number | null;
+  limit_bytes: number | null;
+  limited_by: "cgroup" | "machine" | null;
+  /** that counts against the limit */
+  used_bytes: number | null;
+  peak_bytes: number | null;
+  anon_bytes: number | null;
+  cache_bytes: number | null;
+  shmem_bytes: number | null;
+  kernel_bytes: number | null;
+  socket_bytes: number | null;
+  swap_bytes: number | null;
+  /** the process whose control group it is; null: that of who watches */
+  cgroup_pid: number | null;
+  cgroup_folder: string | null;
+  /** with cached files */
+  cgroup_usage_bytes: number | null;
+  /** of that */
+  cgroup_inactive_file_bytes: number | null;
+  /** since the group exists */
+  cgroup_oom_kills: number | null;
+  cgroup_oom_kills_at_start: number | null;
+  risk_assessment: RiskAssessment;
+}
+
+/** A change of a risk. */
+export interface RiskChange {
+  timestamp: string;
+  /** its key */
+  device: string;
+  name: string | null;
+  before: "low" | "medium" | "high" | "critical";
+  /** a line */
+  change: string;
+  limit_bytes: number | null;
+  risk_assessment: RiskAssessment;
+}
+
+/** Whether devices or the host will run out of memory. */
+export interface OomReport {
+  /** UTC */
+  timestamp: string;
+  command: "oom";
+  started: string;
+  duration_seconds: number;
+  interval_seconds: number;
+  ended_by: "duration" | "interrupted" | "process_ended" | "stopped" | "not_yet" | null;
+  /** --pid */
+  pid: number | null;
+  /** what was not seen and why: sentences */
+  notes: string[];
+  /** --threshold */
+  threshold_percent: number;
+  /** by key */
+  devices: Record<string, RiskyDevice>;
+  host: RiskyHost;
+  processes: WatchedProcess[];
+  /** of risks, the latest ones */
+  changes: RiskChange[];
+  earlier_change_count: number;
+}
+
+/** What a verdict on growth follows from. */
+export interface GrowthEvidence {
+  sample_count: number;
+  span_seconds: number;
+  growth_seconds: number | null;
+  step_count: number | null;
+  /** of steps, or of stretches of time */
+  growing_count: number | null;
+  analyzed_count: number | null;
+}
+
+/** How a memory grows. */
+export interface MemoryGrowth {
+  memory: "device" | "process_device" | "host" | "process_host" | "allocated";
+  title: string;
+  /** its key; PyTorch's name of what is allocated */
+  device: string | null;
+  pid: number | null;
+  measure: "used" | "pss" | "rss" | "allocated";
+  verdict: "unknown" | "none" | "below_threshold" | "uncertain" | "growing";
+  /** null: not known */
+  growth_mb_per_minute: number | null;
+  /** 95% interval */
+  growth_mb_per_minute_low: number | null;
+  growth_mb_per_minute_high: number | null;
+  growth_bytes_per_step: number | null;
+  classification: "leak" | "too_few_steps" | "stopped" | "slowing" | "unclear" | "with_work" | null;
+  first_bytes: number;
+  last_bytes: number;
+  peak_bytes: number;
+  evidence: GrowthEvidence;
+}
+
+/** A stack that leaks, since the process is followed. */
+export interface GrowingStack {
+  device: string;
+  stack: Stack | null;
+  growth_mb_per_minute: number;
+  growth_bytes_per_step: number | null;
+  growing_step_count: number;
+  analyzed_step_count: number;
+  /** now */
+  held_bytes: number;
+}
+
+/** Stacks that leak, by the module that allocated them. */
+export interface GrowingModule {
+  device: string;
+  /** null: outside of modules, or not known */
+  module: string | null;
+  growth_mb_per_minute: number;
+  growth_bytes_per_step: number | null;
+  held_bytes: number;
+}
+
+/** New storages of one kind of owner, as the program says. */
+export interface GrowingType {
+  kind: string;
+  type: string | null;
+  storage_count: number;
+  bytes: number;
+  /** without a chain of references */
+  native_count: number;
+  /** samples, of different storages */
+  chains: string[];
+}
+
+/** Storages that the program has since it was first asked. */
+export interface NewStorages {
+  count: number;
+  bytes: number;
+  asked_about: number;
+  /** for which the program was held up */
+  seconds_to_answer: number;
+  /** of the search for chains */
+  stopped_after_seconds: number | null;
+  /** what the program could not find out */
+  notes: string[];
+}
+
+/** What leaks in a recorded process. */
+export interface LeakSource {
+  pid: number;
+  command: string;
+  /** of the last part, as in `leaks --format json` */
+  leaks: Leaks;
+  /** at all steps that were seen, fastest first */
+  by_stack: GrowingStack[];
+  other_stack_count: number;
+  by_module: GrowingModule[];
+  /** null: the program does not say */
+  object_types: GrowingType[] | null;
+  object_types_unknown_because: string | null;
+  new_storages: NewStorages | null;
+}
+
+/** What recorded processes say of growth. */
+export interface LeakTracking {
+  /** --enable-tracking */
+  enabled: boolean;
+  sources: LeakSource[] | null;
+  unknown_because: string | null;
+}
+
+/** Which memory grows, and how fast. */
+export interface LeakReport {
+  /** UTC */
+  timestamp: string;
+  command: "leak";
+  started: string;
+  duration_seconds: number;
+  interval_seconds: number;
+  ended_by: "duration" | "interrupted" | "process_ended" | "stopped" | "not_yet" | null;
+  /** --pid */
+  pid: number | null;
+  /** what was not seen and why: sentences */
+  notes: string[];
+  /** --threshold */
+  threshold_mb_per_minute: number;
+  growing_count: number;
+  /** by kind of memory, the fastest first */
+  growth: MemoryGrowth[];
+  tracking: LeakTracking;
+  processes: WatchedProcess[];
+  host: WatchedHost;
+}
+
+/** How much of a device is reserved, but not allocated. */
+export interface FragmentedDevice {
+  name: string | null;
+  vendor: string | null;
+  uuid: string | null;
+  bus_id: string | null;
+  /** why nothing more comes of it */
+  lost: string | null;
+  current_memory: CurrentMemory;
+  /** 1 - allocated / reserved of recorded processes on it */
+  avg_fragmentation: number | null;
+  unknown_because: string | null;
+}
+
+/** A process that was being recorded, and how its memory is fragmented. */
+export interface FragmentedProcess {
+  pid: number;
+  /** without other arguments */
+  command: string;
+  rank: number | null;
+  file: string;
+  state: "growing" | "ended" | "recorder_gone" | "changed";
+  /** why it is not read any further */
+  problem: string | null;
+  /** of training that were seen; null: not known */
+  steps: number | null;
+  /** of the host's memory; null: calls of the driver are not recorded */
+  cuda_pinned_bytes: number | null;
+  /** of its job, for lack of host memory */
+  killed: WatchedKill[];
+  /** by PyTorch's names */
+  devices: Record<string, RecordedDevice>;
+  /** of the program's time, that its events are read late */
+  behind_seconds?: number | null;
+  /** of the file */
+  behind_bytes?: number;
+  /** that were never read */
+  skipped_events?: number;
+  /** up to when they are missing */
+  skipped_until_ns?: number | null;
+  /** as in `fragmentation --format json` */
+  fragmentation: Fragmentation | null;
+}
+
+/** Fragmentation of recorded processes while they run. */
+export interface FragmentReport {
+  /** UTC */
+  timestamp: string;
+  command: "fragment";
+  started: string;
+  duration_seconds: number;
+  interval_seconds: number;
+  ended_by: "duration" | "interrupted" | "process_ended" | "stopped" | "not_yet" | null;
+  /** --pid */
+  pid: number | null;
+  /** what was not seen and why: sentences */
+  notes: string[];
+  /** by key */
+  devices: Record<string, FragmentedDevice>;
+  recorded: FragmentedProcess[];
+  processes: WatchedProcess[];
+}
+
+/** A process on a device. Times are Unix times. */
+export interface HistoryProcess {
+  pid: number;
+  name: string | null;
+  first_ms: number;
+  last_ms: number;
+  peak_bytes: number;
+  peak_at_ms: number;
+}
+
+/** A stretch of time. */
+export interface HistoryPoint {
+  /** when it begins */
+  time_ms: number;
+  span_ms: number;
+  high_bytes: number;
+  mean_bytes: number;
+}
+
+/** A GPU, or the host's memory. */
+export interface HistoryDevice {
+  device: string;
+  /** UUID, PCI address, or "host" */
+  id: string;
+  name: string | null;
+  /** the latest one */
+  limit_bytes: number | null;
+  first_ms: number;
+  last_ms: number;
+  samples: number;
+  peak_bytes: number;
+  peak_at_ms: number;
+  mean_bytes: number;
+  last_bytes: number;
+  /** highest peak first */
+  processes: HistoryProcess[];
+  more_processes: number;
+  points: HistoryPoint[];
+}
+
+/** A change of a risk, as it was kept. */
+export interface HistoryRisk {
+  time_ms: number;
+  device: string;
+  id: string;
+  before: string;
+  risk_level: string;
+  /** null where it cannot be read */
+  assessment: RiskChange | null;
+}
+
+/** What monitors saw in the past. */
+export interface History {
+  file: string;
+  since_ms: number | null;
+  until_ms: number;
+  devices: HistoryDevice[];
+  /** the latest ones, in order of time */
+  risk_changes: HistoryRisk[];
+  earlier_risk_changes: number;
+}
+
+/** A driver that is there, working or not. */
+export interface ListedDriver {
+  vendor: string;
+  /** null: it does not work */
+  version: string | null;
+  /** why not, and what to do */
+  problem: string | null;
+}
+
+/** A process on a device. */
+export interface ListedProcess {
+  pid: number;
+  bytes: number | null;
+  kind: "process" | "ended" | "another_container";
+  name: string | null;
+}
+
+/** A GPU, or a part of one. */
+export interface ListedDevice {
+  vendor: string;
+  /** as the driver numbers them */
+  index: number;
+  /** of a MIG instance: the GPU's index */
+  instance_of: number | null;
+  name: string;
+  uuid: string | null;
+  bus_id: string | null;
+  mig_enabled: boolean | null;
+  /** to programs with this environment */
+  visible_to_cuda: boolean;
+  /** that such a program gives it */
+  cuda_index: number | null;
+  /** why there are no values */
+  error: string | null;
+  total_bytes: number | null;
+  used_bytes: number | null;
+  driver_reserved_bytes: number | null;
+  utilization_percent: number | null;
+  temperature_celsius: number | null;
+  power_milliwatts: number | null;
+  /** most bytes first; null: the driver does not say */
+  processes: ListedProcess[] | null;
+}
+
+/** The control group. */
+export interface ListedCgroup {
+  /** 1 or 2 */
+  version: number;
+  folder: string;
+  limit_bytes: number | null;
+  usage_bytes: number | null;
+  oom_kills: number | null;
+}
+
+/** The host's memory. */
+export interface ListedHost {
+  total_bytes: number | null;
+  /** without swapping */
+  available_bytes: number | null;
+  /** null: there are no control groups */
+  cgroup: ListedCgroup | null;
+}
+
+/** The GPUs of a machine, their memory and processes. */
+export interface Devices {
+  drivers: ListedDriver[];
+  /** the variable of this process, as the next */
+  cuda_visible_devices: string | null;
+  cuda_device_order: string | null;
+  visibility_problem: string | null;
+  devices: ListedDevice[];
+  host: ListedHost;
+}
+
+/** What was found about one thing. */
+export interface DoctorCheck {
+  name: string;
+  status: "ok" | "warning" | "problem";
+  text: string;
+  /** what to do; null: nothing */
+  advice: string | null;
+}
+
+/** What can be recorded on a machine. */
+export interface Doctor {
+  problems: boolean;
+  checks: DoctorCheck[];
+}
+
+/** A GPU while the program trained. */
+export interface TrainingDevice {
+  memory_used_bytes: number | null;
+  memory_free_bytes: number | null;
+  memory_total_bytes: number | null;
+  /** percent */
+  memory_usage: number | null;
+  memory_peak_bytes: number | null;
+  /** of this process */
+  process_memory_bytes: number | null;
+  utilization: number | null;
+  memory_usage_percent: AverageAndMaximum;
+  utilization_percent: AverageAndMaximum;
+  temperature_celsius: number | null;
+  power_milliwatts: number | null;
+  name: string | null;
+  vendor: string | null;
+  uuid: string | null;
+  bus_id: string | null;
+  /** why nothing more comes of it */
+  lost: string | null;
+}
+
+/** Numbers that were logged. */
+export interface ValueSummary {
+  mean: number | null;
+  max: number | null;
+  min: number | null;
+  std: number | null;
+  p50: number | null;
+  p90: number | null;
+  p99: number | null;
+  last: number | null;
+  count: number;
+  nan_count: number;
+  infinite_count: number;
+  /** for lack of memory */
+  lost_count: number;
+  /** null: not known */
+  quantile_relative_error: number | null;
+}
+
+/** A share that was read again and again. */
+export interface WatchedPercent {
+  avg: number | null;
+  max: number | null;
+  latest: number | null;
+}
+
+/** Memory of this process on the host. */
+export interface TrainingProcess {
+  pid: number;
+  rss_bytes: number | null;
+  anon_bytes: number | null;
+  shmem_bytes: number | null;
+  swap_bytes: number | null;
+  locked_bytes: number | null;
+}
+
+/** The disk. */
+export interface TrainingDisk {
+  /** on it */
+  path: string;
+  total_bytes: number | null;
+  used_bytes: number | null;
+  available_bytes: number | null;
+}
+
+/** What the machine received and sent since watching began. */
+export interface TrainingNetwork {
+  received_bytes: number | null;
+  sent_bytes: number | null;
+  received_bytes_per_second: number | null;
+  sent_bytes_per_second: number | null;
+}
+
+/** The machine while the program trained. */
+export interface TrainingSystem {
+  /** percent, as the next two */
+  cpu_usage: number | null;
+  memory_usage: number | null;
+  disk_usage: number | null;
+  /** of all processors */
+  cpu_percent: WatchedPercent;
+  /** of one: 200 where this process keeps two busy */
+  process_cpu_percent: WatchedPercent;
+  /** that this process may use */
+  processors: number | null;
+  memory_percent: WatchedPercent;
+  process: TrainingProcess;
+  disk: TrainingDisk;
+  network: TrainingNetwork;
+  /** null: the machine was not watched */
+  memory: WatchedHost | null;
+}
+
+/** Seconds of a part of training steps. */
+export interface StepPart {
+  mean: number | null;
+  max: number | null;
+  min: number | null;
+  std: number | null;
+  p50: number | null;
+  p90: number | null;
+  p99: number | null;
+  last: number | null;
+  count: number;
+  nan_count: number;
+  infinite_count: number;
+  /** for lack of memory */
+  lost_count: number;
+  /** null: not known */
+  quantile_relative_error: number | null;
+  total_seconds: number | null;
+  share_of_step_time: number | null;
+}
+
+/** Times of training steps. */
+export interface StepSummary {
+  /** that ended */
+  steps: number;
+  samples: number;
+  steps_per_second: number | null;
+  samples_per_second: number | null;
+  step_seconds: ValueSummary;
+  /** by part */
+  breakdown: Record<string, StepPart>;
+  /** in no part; null: nothing was measured, or parts overlap */
+  unmeasured_seconds: number | null;
+  /** that waited for data */
+  stalled_steps: number | null;
+  stalled_seconds: number | null;
+  stalled_above_share: number;
+}
+
+/** How a program trained: metrics, steps, devices and the machine. */
+export interface Performance {
+  /** UTC */
+  timestamp: string;
+  started: string;
+  duration_seconds: number;
+  /** still */
+  monitoring: boolean;
+  /** by key */
+  gpu_metrics: Record<string, TrainingDevice>;
+  /** by name, in the order in which they were first logged */
+  training_metrics: Record<string, ValueSummary>;
+  system_metrics: TrainingSystem;
+  steps: StepSummary;
+  values_of_further_names: number;
+  values_after_stop: number;
+  problems: string[];
+}
+
 /** Memory of a phase. */
 export interface PhaseMemory {
   /** allocated at its end */
@@ -1942,6 +2914,15 @@ export interface Documents {
   "plan-fit": FitDocument;
   "plan-verify": Verification;
   "sweep": Sweep;
+  "model": Model;
+  "profile": ProfileReport;
+  "oom": OomReport;
+  "leak": LeakReport;
+  "fragment": FragmentReport;
+  "history": History;
+  "devices": Devices;
+  "doctor": Doctor;
+  "performance": Performance;
   "dp-sgd-results": DpSgdResults;
   "dp-sgd-details": DpSgdAllDetails;
 }

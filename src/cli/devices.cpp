@@ -4,7 +4,7 @@
 #include "cli/reading.h"
 #include "collect/machine/inventory.h"
 #include "plan/gpu_profiles.h"
-#include "report/machine/json.h"
+#include "query/results/machine_results.h"
 #include "report/machine/text.h"
 
 namespace tidemark::cli {

@@ -3,7 +3,7 @@
 
 #include "cli/reading.h"
 #include "doctor/diagnosis.h"
-#include "report/machine/json.h"
+#include "query/results/machine_results.h"
 #include "report/machine/text.h"
 
 namespace tidemark::cli {

@@ -3,7 +3,7 @@
 
 #include "cli/command.h"
 #include "cli/watching.h"
-#include "report/monitor/json.h"
+#include "query/results/machine_results.h"
 #include "report/monitor/text.h"
 
 namespace tidemark::cli {

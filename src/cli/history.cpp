@@ -8,8 +8,8 @@
 #include "base/output_file.h"
 #include "base/parse_units.h"
 #include "cli/reading.h"
+#include "query/results/machine_results.h"
 #include "report/chart/chart.h"
-#include "report/history/json.h"
 #include "report/history/text.h"
 
 namespace tidemark::cli {

@@ -4,7 +4,7 @@
 
 #include "cli/reading.h"
 #include "model/model_facts.h"
-#include "report/model/json.h"
+#include "query/results/machine_results.h"
 #include "report/model/text.h"
 
 namespace tidemark::cli {

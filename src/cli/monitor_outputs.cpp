@@ -22,8 +22,8 @@
 #include "publish/metrics/families.h"
 #include "publish/metrics/otlp.h"
 #include "publish/metrics/prometheus.h"
+#include "query/results/machine_results.h"
 #include "query/words/printable.h"
-#include "report/monitor/json.h"
 
 namespace tidemark::cli {
 namespace {

@@ -4,9 +4,9 @@
 
 #include "cli/command.h"
 #include "cli/watching.h"
-#include "report/monitor/json.h"
+#include "query/results/machine_results.h"
+#include "query/words/monitors.h"
 #include "report/monitor/text.h"
-#include "report/monitor/words.h"
 
 namespace tidemark::cli {
 namespace {

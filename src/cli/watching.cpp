@@ -19,10 +19,10 @@
 #include "cli/command.h"
 #include "cli/reading.h"
 #include "monitor/job_finder.h"
+#include "query/words/monitors.h"
 #include "query/words/printable.h"
 #include "report/chart/chart.h"
 #include "report/common/terminal.h"
-#include "report/monitor/words.h"
 
 namespace tidemark::cli {
 namespace {

@@ -12,8 +12,8 @@
 #include "monitor/engine.h"
 #include "monitor/monitor_thread.h"
 #include "monitor/on_risk.h"
-#include "report/monitor/json.h"
-#include "report/monitor/risk.h"
+#include "query/results/machine_results.h"
+#include "query/words/risks.h"
 
 namespace tidemark {
 TIDEMARK_INLINE

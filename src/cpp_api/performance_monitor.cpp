@@ -11,8 +11,8 @@
 #include "monitor/engine.h"
 #include "publish/metrics/families.h"
 #include "publish/metrics/prometheus.h"
+#include "query/results/machine_results.h"
 #include "report/chart/chart.h"
-#include "report/performance/json.h"
 
 namespace tidemark {
 TIDEMARK_INLINE

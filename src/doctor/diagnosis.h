@@ -1,5 +1,5 @@
 // What can be recorded on this machine and in this environment: facts, one check after the other.
-// report/machine/words.h puts them into words.
+// query/words/machine.h puts them into words.
 #pragma once
 
 #include <algorithm>

@@ -194,7 +194,7 @@ struct QualityParam {
   bool operator==(const QualityParam&) const = default;
 };
 
-/// Something to know about how good the data is. Numbers and names only: report/words makes the sentence.
+/// Something to know about how good the data is. Numbers and names only: query/words makes the sentence.
 struct QualityIssue {
   QualityId id;
   std::optional<std::uint64_t> count;  ///< in the unit of the table; none where that is `none`

@@ -1,5 +1,5 @@
 // What can be wrong with the data of a recording or of an imported file. Names, severities and units are in
-// trace/data_quality.h, texts in report/common/data_quality.cpp; both have one entry for each value, in this order.
+// trace/data_quality.h, texts in query/words/data_quality.cpp; both have one entry for each value, in this order.
 // Header-only: the recorded process uses it too.
 #pragma once
 

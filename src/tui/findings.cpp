@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <optional>
 
+#include "query/words/monitors.h"
 #include "query/words/printable.h"
-#include "report/monitor/risk.h"
-#include "report/monitor/words.h"
+#include "query/words/risks.h"
 #include "tui/views/parts.h"
 
 namespace tidemark::tui {

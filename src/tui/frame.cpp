@@ -6,7 +6,7 @@
 
 #include "query/words/printable.h"
 #include "query/words/rates.h"
-#include "report/monitor/risk.h"
+#include "query/words/risks.h"
 #include "tui/views/parts.h"
 
 namespace tidemark::tui {

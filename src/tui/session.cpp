@@ -8,8 +8,8 @@
 
 #include "base/output_file.h"
 #include "monitor/watch_reports.h"
+#include "query/results/machine_results.h"
 #include "query/words/printable.h"
-#include "report/monitor/json.h"
 #include "tui/flight_recorder.h"
 
 namespace tidemark::tui {

@@ -13,7 +13,7 @@
 
 #include "publish/history/history.h"
 #include "publish/history/history_writer.h"
-#include "report/history/json.h"
+#include "query/results/machine_results.h"
 #include "report/history/text.h"
 
 namespace {

@@ -20,6 +20,16 @@ namespace tidemark {
 
 using Json = nlohmann::ordered_json;  // keys in the order in which they are described
 
+/// JSON that was written before, of an `Example`; or null.
+template <typename Example>
+struct WrittenAs {
+  Json json = nullptr;
+};
+template <typename Value>
+inline constexpr bool is_written = false;
+template <typename Example>
+inline constexpr bool is_written<WrittenAs<Example>> = true;
+
 /// The visitor that writes a result's values. Of a description it needs keys and values only.
 class JsonObject {
  public:
@@ -93,6 +103,8 @@ template <typename Value, typename... Context>
 Json JsonObject::json_of(const Value& value, const Context&... context) {
   if constexpr (std::is_invocable_v<const Value&>) {
     return json_of(value(), context...);
+  } else if constexpr (is_written<Value>) {
+    return value.json;
   } else if constexpr (std::is_arithmetic_v<Value>) {
     return value;
   } else if constexpr (std::is_convertible_v<const Value&, std::string_view>) {

@@ -10,7 +10,7 @@ namespace {
 std::string link_to(const ObjectType& type) {
   std::string anchor;
   for (const char letter : type.name) anchor += static_cast<char>(std::tolower(letter));
-  return fmt::format("[{}](#{})", type.name, anchor);
+  return fmt::format("[{}](commands.md#{})", type.name, anchor);
 }
 
 std::string escaped(const std::string& text) {
@@ -130,6 +130,10 @@ std::string markdown(const DescribedResults& results, const std::string& module)
   for (const DescribedCommand& command : results.commands) {
     if (DescribedResults::module_of(command.name) != module) continue;
     KeyTable table(results.types);
+    for (const DescribedCommand& other : results.commands) {
+      if (other.name == command.name) continue;
+      table.set_place(other.type, fmt::format("object as of [{}](commands.md#{})", other.name, other.name));
+    }
     table.add(*results.types.find(command.type), "");
     if (command.type_of_several.empty()) return table.text();
     KeyTable of_several(results.types);

@@ -65,7 +65,7 @@ std::vector<const ObjectType*> ResultTypes::used_by(const std::vector<std::strin
 
 ValueType ResultTypes::named_object(const std::string& name) {
   const ObjectType* type = find(name);  // null: it is being read
-  if (type != nullptr && !type->shared && type->module != module_) {
+  if (type != nullptr && !type->shared && type->module != module_ && !results_.contains(name)) {
     problems_.push_back(
         fmt::format("{} is of {} and {}: its description has to name a module", name, type->module, module_));
   }

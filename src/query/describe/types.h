@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 #include <ranges>
+#include <set>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -17,6 +18,7 @@
 #include <variant>
 #include <vector>
 
+#include "query/describe/json_object.h"
 #include "query/describe/values.h"
 
 namespace tidemark {
@@ -64,7 +66,9 @@ class ResultTypes {
   std::string read(std::string_view module) {
     module_ = module;
     static const Result kExample{};
-    return type_of(kExample).object;
+    const std::string name = type_of(kExample).object;
+    results_.insert(name);
+    return name;
   }
 
   [[nodiscard]] const std::deque<ObjectType>& all() const { return types_; }
@@ -82,6 +86,8 @@ class ResultTypes {
 
   template <typename Value, typename... Context>
   [[nodiscard]] ValueType type_of(const Value& example, const Context&... context);
+  template <typename Example>
+  [[nodiscard]] ValueType written_type(const WrittenAs<Example>& example);
   template <typename... Alternatives>
   [[nodiscard]] ValueType alternatives(const std::variant<Alternatives...>& example);
   template <typename Value, typename... Context>
@@ -92,6 +98,7 @@ class ResultTypes {
   std::deque<ObjectType> types_;
   std::map<std::type_index, std::string> names_;  // of the types that were read, or are being read
   std::string module_;                            // of the types that are being read, where they name none
+  std::set<std::string> results_;                 // names of whole results, which others may contain
   std::vector<std::string> problems_;
 };
 
@@ -170,6 +177,10 @@ ValueType ResultTypes::type_of(const Value& example, const Context&... context) 
     return {Kind::text};
   } else if constexpr (is_named<Value>) {
     return {Kind::text, false, Value::names()};
+  } else if constexpr (is_written<Value>) {
+    ValueType type = written_type(example);
+    type.nullable = true;
+    return type;
   } else if constexpr (is_nullable<Value>) {
     static const std::remove_cvref_t<decltype(*example)> kValue{};
     ValueType type = type_of(kValue, context...);
@@ -189,6 +200,12 @@ ValueType ResultTypes::type_of(const Value& example, const Context&... context) 
   } else {
     return object_type(example, context...);
   }
+}
+
+template <typename Example>
+ValueType ResultTypes::written_type(const WrittenAs<Example>& /*example*/) {
+  static const Example kExample{};
+  return type_of(kExample);
 }
 
 template <typename... Alternatives>

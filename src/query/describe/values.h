@@ -94,6 +94,13 @@ template <typename Value, typename... Context>
   return {value, {context...}};
 }
 
+/// What a pointer is to; where it is null, a value that its default constructor made.
+template <typename Value>
+[[nodiscard]] const Value& value_or_none(const Value* pointer) {
+  static const Value kNone{};
+  return pointer == nullptr ? kNone : *pointer;
+}
+
 /// An object whose keys are chosen when the program runs, in this order. A std::map is one too.
 template <typename Value>
 using Keyed = std::vector<std::pair<std::string, Value>>;

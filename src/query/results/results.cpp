@@ -1,6 +1,7 @@
 #include "query/results/results.h"
 
 #include "query/analyses/analysis.h"
+#include "query/results/machine_results.h"
 
 namespace tidemark {
 namespace {
@@ -19,6 +20,15 @@ void add_commands(DescribedResults& results) {
   add(std::type_identity<Fit>(), "plan-fit", {.title = "plan --fit"});
   add(std::type_identity<Verification>(), "plan-verify", {.title = "plan --verify"});
   add(std::type_identity<Sweep>(), "sweep");
+  add(std::type_identity<ModelFacts>(), "model");
+  add(std::type_identity<ProfileReport>(), "profile");
+  add(std::type_identity<OomReport>(), "oom");
+  add(std::type_identity<LeakReport>(), "leak");
+  add(std::type_identity<FragmentReport>(), "fragment");
+  add(std::type_identity<History>(), "history");
+  add(std::type_identity<Inventory>(), "devices");
+  add(std::type_identity<Diagnosis>(), "doctor");
+  add(std::type_identity<PerformanceReport>(), "performance", {.title = "PerformanceMonitor"});
   add(std::type_identity<DpSgdSweep>(), "dp-sgd-results", {.title = "sweep --preset dp-sgd"});
   add(std::type_identity<DpSgdComponents>(), "dp-sgd-details", {.title = "sweep --preset dp-sgd"});
 }
@@ -41,6 +51,7 @@ const DescribedResults& described_results() {
          "fractions from\n0 to 1, ``..._count`` numbers of items. ``None``: not known, or not there.\n"},
         {"ledgers",
          "All memory of a GPU or of the host at one time, and processes that the kernel killed for lack of it."},
+        {"monitors", "Devices, processes and risks as monitors see them."},
         {"trials", "Runs of a program with other arguments."}};
     return results;
   }();

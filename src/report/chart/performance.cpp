@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "query/words/printable.h"
+#include "query/words/risks.h"
 #include "report/chart/chart.h"
 #include "report/chart/picture.h"
-#include "report/monitor/risk.h"
 #include "report/plot/plots.h"
 
 namespace tidemark {

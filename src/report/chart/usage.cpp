@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "query/words/printable.h"
+#include "query/words/risks.h"
 #include "report/chart/chart.h"
 #include "report/chart/picture.h"
-#include "report/monitor/risk.h"
 #include "report/plot/plots.h"
 
 namespace tidemark {

@@ -7,10 +7,10 @@
 #include "base/units.h"
 #include "query/words/printable.h"
 #include "query/words/recording_text.h"
+#include "query/words/risks.h"
 #include "report/common/columns.h"
 #include "report/common/csv_field.h"
 #include "report/common/text_parts.h"
-#include "report/monitor/risk.h"
 
 namespace tidemark {
 namespace {

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
+#include "query/words/machine.h"
 #include "query/words/printable.h"
 #include "report/common/columns.h"
 #include "report/common/text_parts.h"
-#include "report/machine/words.h"
 
 namespace tidemark {
 namespace {

@@ -6,17 +6,17 @@
 #include <vector>
 
 #include "base/units.h"
+#include "query/words/machine.h"
+#include "query/words/monitors.h"
 #include "query/words/printable.h"
 #include "query/words/rates.h"
 #include "query/words/recording_text.h"
+#include "query/words/risks.h"
 #include "query/words/stack_text.h"
 #include "report/common/columns.h"
 #include "report/common/text.h"
 #include "report/common/text_parts.h"
 #include "report/leaks/words.h"
-#include "report/machine/words.h"
-#include "report/monitor/risk.h"
-#include "report/monitor/words.h"
 
 namespace tidemark {
 namespace {

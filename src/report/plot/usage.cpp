@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/units.h"
+#include "query/words/monitors.h"
 #include "query/words/printable.h"
-#include "report/monitor/words.h"
 #include "report/plot/plots.h"
 #include "report/plot/time_plot.h"
 

@@ -6,7 +6,7 @@
 
 #include "base/units.h"
 #include "query/words/printable.h"
-#include "report/monitor/risk.h"
+#include "query/words/risks.h"
 #include "tui/chart.h"
 #include "tui/glyphs.h"
 #include "tui/table.h"

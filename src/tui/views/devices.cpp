@@ -4,7 +4,7 @@
 #include "base/units.h"
 #include "query/words/printable.h"
 #include "query/words/rates.h"
-#include "report/monitor/risk.h"
+#include "query/words/risks.h"
 #include "tui/bar.h"
 #include "tui/table.h"
 #include "tui/views/parts.h"

@@ -5,8 +5,8 @@
 #include <array>
 
 #include "base/units.h"
-#include "report/monitor/risk.h"
-#include "report/monitor/words.h"
+#include "query/words/monitors.h"
+#include "query/words/risks.h"
 #include "tui/table.h"
 #include "tui/views/parts.h"
 #include "tui/views/views.h"

@@ -4,7 +4,7 @@
 
 #include "base/units.h"
 #include "query/words/printable.h"
-#include "report/monitor/risk.h"
+#include "query/words/risks.h"
 #include "tui/bar.h"
 #include "tui/glyphs.h"
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "report/monitor/words.h"
+#include "query/words/monitors.h"
 #include "tui/process_rows.h"
 #include "tui/table.h"
 #include "tui/views/parts.h"

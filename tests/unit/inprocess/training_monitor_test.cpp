@@ -17,7 +17,7 @@
 #include "publish/metrics/families.h"
 #include "publish/metrics/prometheus.h"
 #include "report/chart/chart.h"
-#include "report/performance/json.h"
+#include "query/results/machine_results.h"
 #include "temporary_folder.h"
 
 namespace tidemark {

@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
-#include "report/monitor/json.h"
-#include "report/monitor/risk.h"
+#include "query/results/machine_results.h"
+#include "query/words/risks.h"
 #include "report/monitor/text.h"
-#include "report/monitor/words.h"
+#include "query/words/monitors.h"
 
 namespace tidemark {
 namespace {

@@ -8,7 +8,7 @@
 #include <string>
 #include <thread>
 
-#include "report/monitor/json.h"
+#include "query/results/machine_results.h"
 #include "temporary_folder.h"
 #include "unit/monitor/scripted_machine.h"
 

@@ -21,7 +21,7 @@ void record_driver_call(ring::DriverCall call, int device, std::initializer_list
 /// A call that gives memory back was made at these ticks, or has returned: 0. In between its record may come.
 void set_driver_call_since(std::uint64_t made) noexcept;
 
-/// Tells the recording why memory of the driver is missing from it: `code` is one that report/common/data_quality.cpp
+/// Tells the recording why memory of the driver is missing from it: `code` is one that query/words/data_quality.cpp
 /// knows, or an error.
 void record_driver_loss(const char* code) noexcept;
 

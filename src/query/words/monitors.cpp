@@ -1,4 +1,4 @@
-#include "report/monitor/words.h"
+#include "query/words/monitors.h"
 
 #include <fmt/format.h>
 
@@ -7,11 +7,11 @@
 
 #include "base/units.h"
 #include "query/words/host_ledger.h"
+#include "query/words/machine.h"
 #include "query/words/printable.h"
 #include "query/words/rates.h"
 #include "query/words/recording_text.h"
-#include "report/machine/words.h"
-#include "report/monitor/risk.h"
+#include "query/words/risks.h"
 
 namespace tidemark {
 namespace {

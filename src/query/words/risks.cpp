@@ -1,4 +1,4 @@
-#include "report/monitor/risk.h"
+#include "query/words/risks.h"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 #include <cmath>
 
 #include "base/units.h"
+#include "query/words/monitors.h"
 #include "query/words/rates.h"
 #include "query/words/recording_text.h"
-#include "report/monitor/words.h"
 
 namespace tidemark {
 namespace {

@@ -1,4 +1,4 @@
-#include "report/machine/words.h"
+#include "query/words/machine.h"
 
 #include <fmt/format.h>
 
