@@ -43,7 +43,7 @@ def parse_size(text: object) -> int:
     if match is None:
         raise ValueError(f"{text!r} is not a size: write 2 GiB, 24 MB or a number of bytes")
     prefix = (match.group(2) or match.group(3) or " ").lower()
-    return round(float(match.group(1)) * 1024 ** _PREFIXES.index(prefix))
+    return round(float(match.group(1)) * float(1024 ** _PREFIXES.index(prefix)))
 
 
 def parse_growth(text: str) -> tuple[float, int]:

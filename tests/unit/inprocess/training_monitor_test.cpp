@@ -16,8 +16,8 @@
 
 #include "publish/metrics/families.h"
 #include "publish/metrics/prometheus.h"
-#include "report/chart/chart.h"
 #include "query/results/machine_results.h"
+#include "report/chart/chart.h"
 #include "temporary_folder.h"
 
 namespace tidemark {

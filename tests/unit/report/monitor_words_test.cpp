@@ -6,9 +6,9 @@
 
 #include "base/units.h"
 #include "query/results/machine_results.h"
+#include "query/words/monitors.h"
 #include "query/words/risks.h"
 #include "report/monitor/text.h"
-#include "query/words/monitors.h"
 
 namespace tidemark {
 namespace {
