@@ -58,9 +58,8 @@ TIDEMARK_WEAK void tidemark_name_file(const char* path, const char* name);
 
 /* For the Python package: a thread that has the GIL, between two steps of the program. Answers what a monitor has asked
  * of this process (`tidemark leak --enable-tracking`), which the main thread otherwise does after its next allocation.
- * Costs a few nanoseconds where nobody asks. -1 where a Python exception is set that is the program's own, such as
- * KeyboardInterrupt; else 0. */
-TIDEMARK_WEAK int tidemark_answer(void);
+ * Costs a few nanoseconds where nobody asks. */
+TIDEMARK_WEAK void tidemark_answer(void);
 
 static inline void tidemark_pause_if_recording(void) {
   if (tidemark_pause) tidemark_pause();

@@ -17,7 +17,7 @@ struct ControlFunctions {
   int (*disconnect)();
   int (*is_recording)();
   void (*name_file)(const char*, const char*);
-  int (*answer)();
+  void (*answer)();
 };
 
 /// Sets all of them to what `definition_of(name)` gives, a void*. False where one is null.

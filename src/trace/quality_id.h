@@ -31,6 +31,7 @@ enum class QualityId : std::uint8_t {
   unrecorded_processes = 18,
   recorder_stopped = 19,
   started_inside = 20,
+  audit_hooks = 21,
 
   // Found when a recording is read.
   unknown_loss,

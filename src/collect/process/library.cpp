@@ -123,9 +123,9 @@ TIDEMARK_API int tidemark_is_recording(void) {
   return tidemark::process::session_is_on() ? 1 : 0;
 }
 
-TIDEMARK_API int tidemark_answer(void) {
+TIDEMARK_API void tidemark_answer(void) {
   if (tidemark::process::first.answer != nullptr) return tidemark::process::first.answer();
-  return tidemark::process::answer_now() ? 0 : -1;
+  tidemark::process::answer_now();
 }
 
 TIDEMARK_API void tidemark_name_file(const char* path, const char* name) {

@@ -48,6 +48,9 @@ constexpr QualityTemplate kTemplates[] = {
      "1 event was dropped while the recorder did not run (stopped or without a processor)"},
     {QualityId::started_inside,
      "recording began inside the program when PyTorch was loaded already: memory allocated before is not recorded"},
+    {QualityId::audit_hooks,
+     "the program has audit hooks (sys.addaudithook), so no Python code of Tidemark runs in it: the names of its modules, parameters "
+     "and optimizer states are unknown from then on"},
 
     {QualityId::unknown_loss, "{count} losses of a kind that this version of tidemark does not know[ ({detail})]",
      "1 loss of a kind that this version of tidemark does not know[ ({detail})]"},

@@ -5,6 +5,7 @@
 #include "collect/process/python/address_set.h"
 #include "collect/process/python/python_walker.h"
 #include "collect/process/script/script.h"
+#include "collect/process/stack_capture.h"
 
 namespace tidemark::process {
 
@@ -119,9 +120,44 @@ void* module_freed(void* /*self*/, void* reference) {
   return python_number(0);
 }
 
+// ---- running it ----
+
+extern Script model_script;
+
+constinit std::atomic<bool> audited{false};  // told
+
+void tell_audited() noexcept {
+  if (audited.exchange(true)) return;
+  ThreadState* thread = defining_thread();
+  if (thread == nullptr) return;
+  const detail::BusyLane busy(thread->writer.lane());
+  if (busy.entered()) describe_loss(thread, QualityId::audit_hooks, "");
+}
+
+Script::Outcome run_model_script(const char* function, void* argument) noexcept {
+  const std::uint64_t began = ring::monotonic_ns();
+  const Script::Outcome outcome = model_script.run(function, argument);
+  spent_ns.fetch_add(ring::monotonic_ns() - began, std::memory_order_relaxed);
+  if (outcome == Script::Outcome::audited) tell_audited();
+  return outcome;
+}
+
+// ---- what the script calls on the program's threads ----
+
+// is_away() -> whether nothing of ours is to run in the program
+void* is_away(void* /*self*/, void* /*none*/) {
+  return python_number(is_audited() ? 1 : 0);
+}
+
 // names_are_due() -> whether names are to be sent again
 void* names_are_due(void* /*self*/, void* /*none*/) {
   return python_number(names_due() ? 1 : 0);
+}
+
+// send_optimizer(optimizer)
+void* send_optimizer(void* /*self*/, void* optimizer) {
+  run_model_script("send_optimizer_now", optimizer);
+  return python_number(0);
 }
 
 PythonMethod model_methods[] = {
@@ -130,28 +166,25 @@ PythonMethod model_methods[] = {
     {"write_model", write_model, kOneArgument, nullptr},
     {"modules_named", modules_named, kOneArgument, nullptr},
     {"module_freed", module_freed, kOneArgument, nullptr},
+    {"is_away", is_away, kNoArguments, nullptr},
     {"names_are_due", names_are_due, kNoArguments, nullptr},
+    {"send_optimizer", send_optimizer, kOneArgument, nullptr},
 };
 
-// ---- running it ----
+constinit Script model_script{"<tidemark>/model_script.py", kModelScript, model_methods};
 
-constinit Script model_script{kModelScript, model_methods};
-
-int run_model_script(void* /*argument*/) {
+int run_scheduled(void* /*argument*/) {
   names_wanted.store(false, std::memory_order_relaxed);
-  const std::uint64_t began = ring::monotonic_ns();
-  const Script::Outcome outcome = model_script.run();
-  if (outcome == Script::Outcome::again) names_wanted.store(true, std::memory_order_relaxed);
-  spent_ns.fetch_add(ring::monotonic_ns() - began, std::memory_order_relaxed);
+  if (run_model_script("run", nullptr) == Script::Outcome::again) names_wanted.store(true, std::memory_order_relaxed);
   scheduled.store(false);
-  return outcome == Script::Outcome::raised ? -1 : 0;
+  return 0;
 }
 
 bool schedule_model_script() noexcept {
   const PythonApi* api = python_api();
   if (api == nullptr) return false;
   python = api;
-  return schedule_script(run_model_script);
+  return schedule_script(run_scheduled);
 }
 
 }  // namespace
@@ -167,6 +200,7 @@ void forget_modules() noexcept {
   names_wanted.store(false, std::memory_order_relaxed);
   scheduled.store(false);
   spent_ns.store(0, std::memory_order_relaxed);
+  audited.store(false);
   freed_modules.store(0, std::memory_order_release);
 }
 

@@ -1,5 +1,6 @@
 # Sends the recorder the names of the program's modules, and where the tensors of its model and its optimizers are. Runs inside
-# the program, with the GIL; model_script.cpp starts it.
+# the program, with the GIL, on a thread of its own (script.h); model_script.cpp starts it. Only after_step() runs on the
+# program's threads: it catches nothing, because what is raised in it comes from the program's signal handlers.
 #
 # None of the program's own code runs here: attributes of its modules are read from their __dict__, those of its tensors below
 # __torch_function__. Nothing is kept alive: modules are known by weak references.
@@ -34,8 +35,16 @@ if TYPE_CHECKING:
         """A weak reference with the address of a module that is gone."""
         ...
 
+    def is_away() -> int:
+        """Whether nothing of ours is to run in the program."""
+        ...
+
     def names_are_due() -> int:
         """Whether names are to be sent again."""
+        ...
+
+    def send_optimizer(optimizer: object) -> None:
+        """Calls send_optimizer_now() on the script's thread, and waits for it."""
         ...
 
     def quietly(function: Callable[..., Any], *arguments: Any) -> Any: ...  # of quiet.py
@@ -230,8 +239,6 @@ class Model:
 
     def send_modules(self) -> dict[int, tuple[int, str]] | None:
         """Sends what is new. Returns {id(parameter): (address of its module, name)}; None where that is impossible now."""
-        if torch._C._get_tracing_state() is not None:
-            return None  # what is asked of tensors would become part of the traced graph
         number = connection()
         if number == 0:
             return None
@@ -299,15 +306,18 @@ steps: dict[int, tuple[weakref.ref[Any], int]] = {}  # id(optimizer) -> (weak re
 
 def after_step(self: Any, *_: object) -> None:
     """Of every optimizer, on whatever thread calls it. `self` is what torch.profiler of 1.13 calls it."""
+    if is_away():
+        return
     known = steps.get(id(self))
     count = known[1] + 1 if known is not None and known[0]() is self else 1
     steps[id(self)] = weakref.ref(self), count
     if count & (count - 1) and count != 3 and not names_are_due():
         return
-    try:
-        quietly(model.send_optimizer, self)
-    except Exception:
-        pass
+    send_optimizer(self)
+
+
+def send_optimizer_now(optimizer: object) -> None:
+    quietly(model.send_optimizer, optimizer)
 
 
 def watch_optimizers() -> None:

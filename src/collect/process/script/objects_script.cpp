@@ -1,6 +1,7 @@
 #include "collect/process/script/objects_script.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,21 +67,41 @@ PythonMethod object_methods[] = {
     {"modules", modules, kNoArguments, nullptr},
 };
 
-constinit Script objects_script{kObjectsScript, object_methods};
+constinit Script objects_script{"<tidemark>/objects_script.py", kObjectsScript, object_methods};
 
 // ---- running it ----
 
-bool answer() noexcept {
-  char path[PATH_MAX];
-  if (!wanted.exchange(false) || !find_question(path) || answering.exchange(true)) return true;
-  const Script::Outcome outcome = objects_script.run();
-  answering.store(false);
-  return outcome != Script::Outcome::raised;
+// Where no Python of ours is to run: the answer that python/tidemark/_holders/_answer.py would write, with what keeps
+// it from that.
+void refuse(const char* question) noexcept {
+  char answer[PATH_MAX];
+  const std::size_t stem = ::strlen(question) - (sizeof(ring::kQuestionEnd) - 1);
+  const int length = ::snprintf(answer, sizeof(answer), "%.*s%s", static_cast<int>(stem), question, ring::kAnswerEnd);
+  if (length <= 0 || static_cast<std::size_t>(length) >= sizeof(answer) || ::unlink(question) != 0) return;
+  static constexpr char kSaid[] =
+      R"({"problem": "it has audit hooks (sys.addaudithook), which might end it for what Tidemark asks", "seconds": 0})";
+  const int file = ::open(answer, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (file < 0) return;
+  (void)!::write(file, kSaid, sizeof(kSaid) - 1);
+  ::close(file);
 }
+
+}  // namespace
+
+void answer_now() noexcept {
+  char path[PATH_MAX];
+  if (!wanted.load(std::memory_order_relaxed) || !wanted.exchange(false)) return;
+  if (!find_question(path) || answering.exchange(true)) return;
+  if (objects_script.run() == Script::Outcome::audited) refuse(path);
+  answering.store(false);
+}
+
+namespace {
 
 int run_queued(void* /*argument*/) {
   queued.store(false);
-  return answer() ? 0 : -1;
+  answer_now();
+  return 0;
 }
 
 }  // namespace
@@ -95,10 +116,6 @@ bool take_question(ring::Lane* lane, std::uint32_t epoch) noexcept {
   if (known && !queued.exchange(true) && !schedule_script(run_queued)) queued.store(false);
   errno = saved;
   return true;
-}
-
-bool answer_now() noexcept {
-  return !wanted.load(std::memory_order_relaxed) || answer();
 }
 
 void forget_questions() noexcept {

@@ -2,7 +2,8 @@
 // answers it itself, with the modules of the Python package that are in this library.
 //
 // As long as nobody asks, an event costs nothing more: a lane that has to be looked at is one whose connection is not
-// the thread's. Once somebody does, the next event has the main thread answer, between two bytecodes.
+// the thread's. Once somebody does, the next event has the main thread wait between two bytecodes, while a thread of
+// ours answers (script.h).
 #pragma once
 
 #include <cstdint>
@@ -16,9 +17,8 @@ namespace tidemark::process {
 /// without the GIL; keeps errno.
 bool take_question(ring::Lane* lane, std::uint32_t epoch) noexcept;
 
-/// Answers now, if somebody asks: for a thread that has the GIL and is not in the middle of anything. False where the
-/// program is to see the Python exception that is set, which is of its own.
-bool answer_now() noexcept;
+/// Answers now, if somebody asks: for a thread that has the GIL and is not in the middle of anything.
+void answer_now() noexcept;
 
 /// For a new connection: nobody has asked anything.
 void forget_questions() noexcept;

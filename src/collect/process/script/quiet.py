@@ -10,9 +10,7 @@ if TYPE_CHECKING:
 
 
 def quietly(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Calls it without the program's __torch_function__, destructors of its garbage, and torch.compile's look at frames."""
-    dynamo = sys.modules.get("torch._C._dynamo.eval_frame")
-    callback = dynamo.set_eval_frame(None) if dynamo else None
+    """Calls it without the program's __torch_function__ and without destructors of its garbage."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -21,5 +19,3 @@ def quietly(function: Callable[..., Any], *arguments: Any) -> Any:
     finally:
         if collects:
             gc.enable()
-        if dynamo:
-            dynamo.set_eval_frame(callback)

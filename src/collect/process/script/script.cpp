@@ -1,5 +1,8 @@
 #include "collect/process/script/script.h"
 
+#include <pthread.h>
+#include <signal.h>
+
 #include <atomic>
 
 #include "collect/process/python/python_walker.h"
@@ -20,7 +23,7 @@ bool find_all(PythonApi* api) noexcept {
   find("PyThreadState_EnterTracing", &api->PyThreadState_EnterTracing);
   find("PyThreadState_LeaveTracing", &api->PyThreadState_LeaveTracing);
   if (!find("Py_IsFinalizing", &api->Py_IsFinalizing)) find("_Py_IsFinalizing", &api->Py_IsFinalizing);  // until 3.12
-  bool found = find("PyExc_Exception", &api->PyExc_Exception);
+  bool found = true;
 #define TIDEMARK_PYTHON_FIND(result, name, arguments) found = find(#name, &api->name) && found;
   TIDEMARK_PYTHON_FUNCTIONS(TIDEMARK_PYTHON_FIND)
 #undef TIDEMARK_PYTHON_FIND
@@ -38,8 +41,11 @@ bool give(const PythonApi& api, void* dict, const char* name, void* value) noexc
   return given;
 }
 
-bool execute(const PythonApi& api, const char* text, void* names) noexcept {
-  void* result = api.PyRun_StringFlags(text, kFileInput, names, names, nullptr);
+bool execute(const PythonApi& api, const char* name, const char* text, void* names) noexcept {
+  void* code = api.Py_CompileString(text, name, kFileInput);
+  if (code == nullptr) return false;
+  void* result = api.PyEval_EvalCode(code, names, names);
+  api.Py_DecRef(code);
   if (result != nullptr) api.Py_DecRef(result);
   return result != nullptr;
 }
@@ -57,6 +63,19 @@ const PythonApi* python_api() noexcept {
   return now == ApiSearch::found ? &api : nullptr;  // a thread that comes while another one searches asks again later
 }
 
+bool is_audited() noexcept {
+  const PythonApi* api = python_api();
+  if (api == nullptr) return false;
+  // CPython makes an event's arguments only where there is a hook for it, and tells the hooks nothing where that fails.
+  bool hooked = false;
+  void* (*fail)(void*) = [](void* argument) -> void* {
+    *static_cast<bool*>(argument) = true;
+    return python_api()->PyErr_NoMemory();
+  };
+  if (api->PySys_Audit("tidemark", "O&", fail, &hooked) != 0) api->PyErr_Clear();
+  return hooked;
+}
+
 void Script::load() noexcept {
   const PythonApi& api = *python_api();
   void* names = api.PyDict_New();
@@ -66,31 +85,73 @@ void Script::load() noexcept {
     PythonMethod* method = methods_ + index;
     complete = complete && give(api, names, method->name, api.PyCFunction_NewEx(method, nullptr, nullptr));
   }
-  complete = complete && execute(api, kQuietScript, names) && execute(api, text_, names);
-  if (complete) run_ = api.PyDict_GetItemString(names, "run");
+  complete = complete && execute(api, "<tidemark>/quiet.py", kQuietScript, names) && execute(api, name_, text_, names);
+  if (complete) names_ = names;
 }
 
-Script::Outcome Script::run() noexcept {
+// On our thread.
+Script::Outcome Script::call(const char* function, void* argument) noexcept {
+  const PythonApi& api = *python_api();
+  if (names_ == nullptr) return Outcome::failed;
+  void* callable = api.PyDict_GetItemString(names_, function);
+  if (callable == nullptr) return Outcome::failed;
+  void* result = argument != nullptr ? api.PyObject_CallFunctionObjArgs(callable, argument, nullptr)
+                                     : api.PyObject_CallFunctionObjArgs(callable, nullptr);
+  if (result == nullptr) return Outcome::failed;
+  const bool runs_again = api.PyObject_IsTrue(result) == 1;
+  api.Py_DecRef(result);
+  return runs_again ? Outcome::again : Outcome::done;
+}
+
+struct Script::Call {
+  Script* script;
+  void* interpreter;
+  const char* function;
+  void* argument;
+  Outcome outcome;
+};
+
+void* Script::run_call(void* argument) noexcept {
+  Call& call = *static_cast<Call*>(argument);
+  const PythonApi& api = *python_api();
+  void* thread = api.PyThreadState_New(call.interpreter);
+  if (thread == nullptr) return nullptr;
+  api.PyEval_RestoreThread(thread);
+  if (api.PyThreadState_EnterTracing != nullptr) api.PyThreadState_EnterTracing(thread);  // events of sys.monitoring
+  if (call.script->interpreter_ == nullptr) {
+    call.script->interpreter_ = call.interpreter;
+    call.script->load();
+  }
+  call.outcome = call.script->call(call.function, call.argument);
+  api.PyErr_Clear();
+  if (api.PyThreadState_LeaveTracing != nullptr) api.PyThreadState_LeaveTracing(thread);
+  api.PyThreadState_Clear(thread);
+  api.PyThreadState_DeleteCurrent();
+  return nullptr;
+}
+
+Script::Outcome Script::run(const char* function, void* argument) noexcept {
   const PythonApi* api = python_api();
   if (api == nullptr) return Outcome::failed;
   if (api->Py_IsFinalizing != nullptr && api->Py_IsFinalizing() != 0) return Outcome::failed;
+  if (is_audited()) return Outcome::audited;
   // python_api() gives a complete table or none, which the analyzer does not see.
-  void* thread = api->PyThreadState_Get();  // NOLINT(clang-analyzer-core.CallAndMessage)
-  void* interpreter = api->PyThreadState_GetInterpreter(thread);
+  void* interpreter =
+      api->PyThreadState_GetInterpreter(api->PyThreadState_Get());  // NOLINT(clang-analyzer-core.CallAndMessage)
   if (interpreter_ != nullptr && interpreter_ != interpreter) return Outcome::failed;
-  if (api->PyThreadState_EnterTracing != nullptr) api->PyThreadState_EnterTracing(thread);
-  if (interpreter_ == nullptr) load();
-  interpreter_ = interpreter;
-  void* again = run_ != nullptr ? api->PyObject_CallObject(run_, nullptr) : nullptr;
-  if (api->PyThreadState_LeaveTracing != nullptr) api->PyThreadState_LeaveTracing(thread);
-  if (again != nullptr) {
-    const bool runs_again = api->PyObject_IsTrue(again) == 1;
-    api->Py_DecRef(again);
-    return runs_again ? Outcome::again : Outcome::done;
-  }
-  if (run_ != nullptr && api->PyErr_ExceptionMatches(*api->PyExc_Exception) == 0) return Outcome::raised;
-  api->PyErr_Clear();
-  return Outcome::failed;
+  Call call{this, interpreter, function, argument, Outcome::failed};
+  sigset_t all;
+  sigset_t before;
+  ::sigfillset(&all);
+  if (::pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return Outcome::failed;
+  pthread_t thread = {};
+  const bool started = ::pthread_create(&thread, nullptr, run_call, &call) == 0;
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  if (!started) return Outcome::failed;
+  void* state = api->PyEval_SaveThread();
+  ::pthread_join(thread, nullptr);
+  api->PyEval_RestoreThread(state);
+  return call.outcome;
 }
 
 bool schedule_script(int (*function)(void*)) noexcept {

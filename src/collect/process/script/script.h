@@ -1,4 +1,8 @@
-// Python scripts of ours that run inside the program: on its main thread, between two bytecodes.
+// Python scripts of ours that run inside the program: on a thread of ours, while the thread that has them run waits.
+//
+// CPython calls the program's signal handlers on its main thread alone, between two bytecodes. No script of ours has
+// bytecodes there: an exception that a handler raises cannot reach one, and the handler is called when the script is
+// done. The program's tracers, profilers and modes of PyTorch, which belong to threads, do not see a script either.
 #pragma once
 
 #include <cstddef>
@@ -20,16 +24,18 @@ inline constexpr int kOneArgument = 8;  ///< METH_O
 // clang-format off
 #define TIDEMARK_PYTHON_FUNCTIONS(F)                                                                      \
   F(int, Py_AddPendingCall, (int (*function)(void*), void* argument))                                    \
-  F(void*, PyRun_StringFlags, (const char* text, int start, void* globals, void* locals, void* flags))   \
+  F(int, PySys_Audit, (const char* event, const char* format, ...))                                       \
+  F(void*, Py_CompileString, (const char* text, const char* file, int start))                            \
+  F(void*, PyEval_EvalCode, (void* code, void* globals, void* locals))                                   \
   F(void*, PyDict_New, ())                                                                                \
   F(int, PyDict_SetItemString, (void* dict, const char* key, void* value))                                \
   F(void*, PyDict_GetItemString, (void* dict, const char* key))                                           \
   F(void*, PyEval_GetBuiltins, ())                                                                        \
   F(void*, PyCFunction_NewEx, (PythonMethod* method, void* self, void* module))                           \
-  F(void*, PyObject_CallObject, (void* function, void* arguments))                                        \
+  F(void*, PyObject_CallFunctionObjArgs, (void* function, ...))                                           \
   F(int, PyObject_IsTrue, (void* object))                                                                 \
   F(void*, PyObject_GetAttrString, (void* object, const char* name))                                      \
-  F(int, PyErr_ExceptionMatches, (void* type))                                                            \
+  F(void*, PyErr_NoMemory, ())                                                                            \
   F(void, PyErr_Clear, ())                                                                                \
   F(int, PyBytes_AsStringAndSize, (void* bytes, char** data, std::ptrdiff_t* size))                       \
   F(void*, PyBytes_FromStringAndSize, (const char* data, std::ptrdiff_t size))                            \
@@ -39,6 +45,11 @@ inline constexpr int kOneArgument = 8;  ///< METH_O
   F(unsigned long long, PyLong_AsUnsignedLongLong, (void* number))                                        \
   F(void, Py_DecRef, (void* object))                                                                      \
   F(void*, PyThreadState_Get, ())                                                                         \
+  F(void*, PyThreadState_New, (void* interpreter))                                                        \
+  F(void, PyThreadState_Clear, (void* thread))                                                            \
+  F(void, PyThreadState_DeleteCurrent, ())                                                                \
+  F(void*, PyEval_SaveThread, ())                                                                         \
+  F(void, PyEval_RestoreThread, (void* thread))                                                           \
   F(void*, PyThreadState_GetInterpreter, (void* thread))                                                  \
   F(void*, PyInterpreterState_ThreadHead, (void* interpreter))                                            \
   F(void*, PyThreadState_Next, (void* thread))
@@ -51,7 +62,6 @@ struct PythonApi {
 #define TIDEMARK_PYTHON_MEMBER(result, name, arguments) result(*name) arguments;
   TIDEMARK_PYTHON_FUNCTIONS(TIDEMARK_PYTHON_MEMBER)
 #undef TIDEMARK_PYTHON_MEMBER
-  void** PyExc_Exception;
   void (*PyThreadState_EnterTracing)(void* thread);  ///< from 3.11 on, else null
   void (*PyThreadState_LeaveTracing)(void* thread);
   int (*Py_IsFinalizing)();  ///< null where it has no name
@@ -66,34 +76,43 @@ const PythonApi* python_api() noexcept;
 /// it is to be run again, and has quietly() of quiet.py. All of it with the GIL.
 class Script {
  public:
-  /// Both outlive it. `methods`: what the script can call.
+  /// All outlive it. `name`: of its file in tracebacks; `methods`: what the script can call.
   template <std::size_t kCount>
-  constexpr Script(const char* text, PythonMethod (&methods)[kCount]) noexcept
-      : text_(text), methods_(methods), method_count_(kCount) {}
+  constexpr Script(const char* name, const char* text, PythonMethod (&methods)[kCount]) noexcept
+      : name_(name), text_(text), methods_(methods), method_count_(kCount) {}
 
   enum class Outcome {
     done,
     again,
     failed,  ///< quietly
-    raised   ///< with an exception of the program's own, such as KeyboardInterrupt from a signal handler of its
+    audited  ///< nothing was run: see is_audited()
   };
 
-  /// Calls its run(), which neither a debugger nor a profiler of the program sees. Loads it at the first call. Nothing
-  /// is done while the interpreter ends, and in other interpreters than the first call's.
-  Outcome run() noexcept;
+  /// Calls one of its functions on a thread of ours, and returns when that is done; the calling thread, which has the
+  /// GIL, is without it meanwhile. Loads the script at the first call. Nothing is done while the interpreter ends, in
+  /// other interpreters than the first call's, and where the program has audit hooks. `argument`: null for none.
+  Outcome run(const char* function = "run", void* argument = nullptr) noexcept;
 
  private:
+  struct Call;
+  static void* run_call(void* call) noexcept;
+  Outcome call(const char* function, void* argument) noexcept;
   void load() noexcept;
 
+  const char* name_;
   const char* text_;
   PythonMethod* methods_;
   std::size_t method_count_;
   void* interpreter_ = nullptr;  // that has loaded it
-  void* run_ = nullptr;          // null: it could not be loaded
+  void* names_ = nullptr;        // null: it could not be loaded
 };
 
-/// Has the main thread call the function soon, as Py_AddPendingCall does: it returns 0, or -1 with an exception for the
-/// program. Any thread, without the GIL. False where it cannot.
+/// Whether the program has audit hooks (sys.addaudithook, PySys_AddAuditHook): they would see what our Python does, and
+/// may end the program for it. No hook sees the question. With the GIL.
+bool is_audited() noexcept;
+
+/// Has the main thread call the function soon, as Py_AddPendingCall does: it returns 0. Any thread, without the GIL.
+/// False where it cannot.
 bool schedule_script(int (*function)(void*)) noexcept;
 
 }  // namespace tidemark::process

@@ -74,7 +74,7 @@ class WithoutTorchFunction:
 def fake_torch():
     """sys.modules of a program that has imported PyTorch, and the hooks that were registered with its optimizers."""
     hooks = []
-    core = types.SimpleNamespace(DisableTorchFunction=WithoutTorchFunction, _get_tracing_state=lambda: None)
+    core = types.SimpleNamespace(DisableTorchFunction=WithoutTorchFunction)
     torch = types.ModuleType("torch")
     torch.Tensor, torch._C, torch.sparse_coo, torch.channels_last = Tensor, core, "sparse", "channels_last"
     modules = types.ModuleType("torch.nn.modules.module")
