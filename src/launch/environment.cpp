@@ -1,6 +1,8 @@
 #include "launch/environment.h"
 
 #include <fmt/format.h>
+#include <sys/auxv.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -13,9 +15,10 @@ namespace tidemark {
 
 namespace {
 
-// The tidemark program; usually the one that runs.
+// The tidemark program; usually the one that runs: where there is no /proc, by the path that it was started by.
 std::string& own_program() {
-  static std::string program = "/proc/self/exe";
+  static std::string program =
+      ::access("/proc/self/exe", F_OK) == 0 ? "/proc/self/exe" : reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
   return program;
 }
 

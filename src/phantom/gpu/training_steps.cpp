@@ -65,8 +65,14 @@ void again() {
 
 // The script's function for marks of the program that name steps; it takes the GIL.
 std::atomic<void (*)(int kind)> listener = nullptr;
+std::atomic<bool> marks_go_to_script = false;
 
 void listen(void (*function)(int kind)) {
+  listener.store(function);
+}
+
+void listen_in_script(void (*function)(int kind)) {
+  marks_go_to_script.store(true);
   listener.store(function);
 }
 
@@ -136,27 +142,58 @@ std::string address(Function* function) {
   return std::to_string(reinterpret_cast<std::uintptr_t>(function));
 }
 
-// As Py_AddPendingCall wants it. The names of the script are its own, not those of __main__.
-int run_script(void*) {
-  const auto run = find<int (*)(const char*, void*)>("PyRun_SimpleStringFlags");
-  if (run == nullptr) return 0;
-  const std::string text = std::string("exec(r'''") + kTrainingStepsScript + "\nstart(" +
-                           std::to_string(profile().steps) + ", " + address(count) + ", " + address(stop) + ", " +
-                           address(again) + ", " + address(listen) + ")''', {'__name__': 'tidemark_training_steps'})\n";
-  run(text.c_str(), nullptr);
-  return 0;
+// Calls the function on a thread of its own, while the calling one waits, which gives up the GIL if it has it. CPython
+// calls the program's signal handlers on its main thread alone: what they raise cannot reach Python code of ours
+// elsewhere.
+template <typename Function>
+void run_aside(const Function& function) {
+  const auto has_gil = find<int (*)()>("PyGILState_Check");
+  const auto give = find<void* (*)()>("PyEval_SaveThread");
+  const auto take = find<void (*)(void*)>("PyEval_RestoreThread");
+  if (has_gil == nullptr || give == nullptr || take == nullptr) return;
+  void* state = has_gil() != 0 ? give() : nullptr;
+  std::thread(function).join();
+  if (state != nullptr) take(state);
 }
 
-// For programs that train on another thread than the main one, which may wait for it in vain.
-void run_on_a_thread() {
-  std::thread([] {
-    const auto take = find<int (*)()>("PyGILState_Ensure");
-    const auto release = find<void (*)(int)>("PyGILState_Release");
-    if (take == nullptr || release == nullptr) return;
-    const int state = take();
-    run_script(nullptr);
-    release(state);
-  }).detach();
+// Whether the program has audit hooks, which may end it for what a script does; see collect/process/script/script.cpp.
+// With the GIL.
+bool is_audited() {
+  const auto audit = find<int (*)(const char*, const char*, ...)>("PySys_Audit");
+  const auto clear = find<void (*)()>("PyErr_Clear");
+  if (audit == nullptr || clear == nullptr) return false;
+  bool hooked = false;
+  void* (*fail)(void*) = [](void* argument) -> void* {
+    *static_cast<bool*>(argument) = true;
+    const auto set_error = find<void* (*)()>("PyErr_NoMemory");
+    return set_error != nullptr ? set_error() : nullptr;
+  };
+  if (audit("tidemark", "O&", fail, &hooked) != 0) clear();
+  return hooked;
+}
+
+// The names of the script are its own, not those of __main__.
+void run_script() {
+  const auto take = find<int (*)()>("PyGILState_Ensure");
+  const auto release = find<void (*)(int)>("PyGILState_Release");
+  const auto run = find<int (*)(const char*, void*)>("PyRun_SimpleStringFlags");
+  if (take == nullptr || release == nullptr || run == nullptr) return;
+  const std::string text = std::string("exec(r'''") + kTrainingStepsScript + "\nstart(" +
+                           std::to_string(profile().steps) + ", " + address(count) + ", " + address(stop) + ", " +
+                           address(again) + ", " + address(listen_in_script) +
+                           ")''', {'__name__': 'tidemark_training_steps'})\n";
+  const int state = take();
+  if (is_audited())
+    count_marks_alone();
+  else
+    run(text.c_str(), nullptr);
+  release(state);
+}
+
+// As Py_AddPendingCall wants it.
+int run_script_aside(void* /*argument*/) {
+  run_aside(run_script);
+  return 0;
 }
 
 }  // namespace
@@ -164,7 +201,11 @@ void run_on_a_thread() {
 /// Called by the library that records, for each mark of the program.
 TIDEMARK_PHANTOM_API void tidemark_on_mark(int kind, const char* name) {
   const auto function = listener.load();
-  if (function != nullptr && getpid() == watched_process.load() && names_the_step(name)) function(kind);
+  if (function == nullptr || getpid() != watched_process.load() || !names_the_step(name)) return;
+  if (marks_go_to_script.load())
+    run_aside([function, kind] { function(kind); });
+  else
+    function(kind);
 }
 
 void watch_training_steps() {
@@ -175,8 +216,9 @@ void watch_training_steps() {
   if (is_initialized == nullptr) return count_marks_alone();
   if (add_pending == nullptr || is_initialized() == 0) return;
   if (syscall(SYS_gettid) != getpid()) {
-    run_on_a_thread();
-  } else if (add_pending(run_script, nullptr) != 0) {
+    // The main thread may wait for the one that trains.
+    std::thread(run_script).detach();
+  } else if (add_pending(run_script_aside, nullptr) != 0) {
     again();  // too many are waiting
   }
 }

@@ -1,5 +1,6 @@
-# Counts the training steps of a planned program, and ends it with its last one. Runs inside the program, with its GIL:
-# training_steps.cpp starts it.
+# Counts the training steps of a planned program, and ends it with its last one. Runs inside the program, with its GIL, on a
+# thread of its own: training_steps.cpp starts it. Only after_step() runs on the program's threads: what is raised in it comes
+# from the program's signal handlers, and is not caught.
 from __future__ import annotations
 
 import atexit
@@ -26,10 +27,11 @@ MOMENT, RANGE_BEGIN, RANGE_END = 0, 1, 2
 
 
 def parameters_of(optimizer: Any) -> list[Any]:
-    try:
-        return [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    except Exception:  # a program's own class, not set up yet
+    """None of a program's own class that is not set up yet. Runs none of its code, and catches nothing: see after_step()."""
+    groups = object.__getattribute__(optimizer, "__dict__").get("param_groups")
+    if not isinstance(groups, list):
         return []
+    return [parameter for group in groups if isinstance(group, dict) for parameter in group.get("params", ())]
 
 
 class TrainingSteps:
@@ -122,7 +124,7 @@ def is_inside_another(frame: FrameType | None) -> bool:
 
 
 def has_backward_threads() -> bool:
-    for task in os.listdir("/proc/self/task"):
+    for task in os.listdir("/proc/self/task") if os.path.isdir("/proc/self/task") else ():
         try:
             with open(f"/proc/self/task/{task}/comm") as name:
                 if name.read().startswith("pt_autograd_"):
