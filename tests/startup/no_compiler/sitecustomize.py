@@ -1,29 +1,39 @@
-"""Python runs this file when it starts a program of a page: programs start in half of the time. Optimizers import
-torch._dynamo when they are made, the compiler with all that it needs; here it is imported when a program asks for more of
-it than those do that compile nothing. The garbage collector looks less often through what imports make (tests/startup).
+"""As ../sitecustomize.py, for programs that compile nothing: they start in half of the time. What PyTorch imports for its compiler
+alone is imported here when a program asks for more of it than those do. Optimizers import torch._dynamo when they are made, the
+compiler with all that it needs; PyTorch itself imports torch.export and what the meta device and fake tensors need beyond C++:
+an operation that misses that raises NotImplementedError.
 """
 
-import gc
+import importlib
 import importlib.util
+import runpy
 import sys
 import types
-
-gc.set_threshold(100_000)
-NAME = "torch._dynamo"
+from pathlib import Path
 
 
 class Postponed(types.ModuleType):
-    """torch._dynamo, until something of it is needed."""
+    """A module of torch, until something of it is needed."""
 
+    def __init__(self, name):
+        super().__init__(name)
+        torch = importlib.util.find_spec("torch")
+        folder = name.removeprefix("torch.").replace(".", "/")
+        self.__path__ = [f"{place}/{folder}" for place in torch.submodule_search_locations or []] if torch else []
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+        return getattr(importlib.import_module(self.__name__), name)
+
+
+class Dynamo(Postponed):
     # What torch.distributed, DistributedDataParallel and torch.utils.checkpoint ask of it where nothing is compiled.
     trace_rules = types.SimpleNamespace(clear_lru_cache=lambda: None)
     utils = types.SimpleNamespace(get_optimize_ddp_mode=lambda: "ddp_optimizer")
     config = types.SimpleNamespace(error_on_nested_fx_trace=True)
-
-    def __init__(self):
-        super().__init__(NAME)
-        torch = importlib.util.find_spec("torch")
-        self.__path__ = [f"{folder}/_dynamo" for folder in torch.submodule_search_locations] if torch else []
 
     @staticmethod
     def disable(function=None, *_, **__):
@@ -33,12 +43,8 @@ class Postponed(types.ModuleType):
     def graph_break(*_, **__):
         pass
 
-    def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        if sys.modules.get(NAME) is self:
-            del sys.modules[NAME]
-        return getattr(importlib.import_module(NAME), name)
 
-
-sys.modules[NAME] = Postponed()
+runpy.run_path(str(Path(__file__).resolve().parents[1] / "sitecustomize.py"))
+sys.modules["torch._dynamo"] = Dynamo("torch._dynamo")
+for postponed in ("torch._meta_registrations", "torch.distributed._meta_registrations", "torch.export"):
+    sys.modules[postponed] = Postponed(postponed)
