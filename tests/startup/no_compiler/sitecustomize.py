@@ -1,7 +1,7 @@
 """As ../sitecustomize.py, for programs that compile nothing: they start in half of the time. What PyTorch imports for its compiler
 alone is imported here when a program asks for more of it than those do. Optimizers import torch._dynamo when they are made, the
-compiler with all that it needs; PyTorch itself imports torch.export and what the meta device and fake tensors need beyond C++:
-an operation that misses that raises NotImplementedError.
+compiler with all that it needs; PyTorch itself imports torch.export, and in torch._meta_registrations what the meta device and fake
+tensors need beyond C++: an operation that misses that raises NotImplementedError.
 """
 
 import importlib
@@ -15,11 +15,8 @@ from pathlib import Path
 class Postponed(types.ModuleType):
     """A module of torch, until something of it is needed."""
 
-    def __init__(self, name):
-        super().__init__(name)
-        torch = importlib.util.find_spec("torch")
-        folder = name.removeprefix("torch.").replace(".", "/")
-        self.__path__ = [f"{place}/{folder}" for place in torch.submodule_search_locations or []] if torch else []
+    def begin(self):
+        pass
 
     def __getattr__(self, name):
         if name.startswith("__"):
@@ -27,6 +24,14 @@ class Postponed(types.ModuleType):
         if sys.modules.get(self.__name__) is self:
             del sys.modules[self.__name__]
         return getattr(importlib.import_module(self.__name__), name)
+
+
+class MetaRegistrations(Postponed):
+    def begin(self):
+        """What PyTorch does in its place where nothing else is needed of it: it lets programs make a torch.Generator."""
+        core = sys.modules["torch._C"]
+        if hasattr(core, "_set_generator_metaclass"):
+            core._set_generator_metaclass(importlib.import_module("torch._custom_class_base").CustomClassBaseMeta)
 
 
 class Dynamo(Postponed):
@@ -44,7 +49,31 @@ class Dynamo(Postponed):
         pass
 
 
+class Finder:
+    """Of the postponed modules, where Python looks first."""
+
+    kinds = {
+        "torch._dynamo": Dynamo,
+        "torch._meta_registrations": MetaRegistrations,
+        "torch.distributed._meta_registrations": Postponed,
+        "torch.export": Postponed,
+    }
+
+    def find_spec(self, name, path=None, target=None):
+        kind = self.kinds.pop(name, None)  # the second time it is meant
+        return kind and importlib.util.spec_from_loader(name, Loader(kind), is_package=True)
+
+
+class Loader:
+    def __init__(self, kind):
+        self.kind = kind
+
+    def create_module(self, spec):
+        return self.kind(spec.name)
+
+    def exec_module(self, module):
+        module.begin()
+
+
 runpy.run_path(str(Path(__file__).resolve().parents[1] / "sitecustomize.py"))
-sys.modules["torch._dynamo"] = Dynamo("torch._dynamo")
-for postponed in ("torch._meta_registrations", "torch.distributed._meta_registrations", "torch.export"):
-    sys.modules[postponed] = Postponed(postponed)
+sys.meta_path.insert(0, Finder())
