@@ -21,9 +21,12 @@ class Postponed(types.ModuleType):
     def __getattr__(self, name):
         if name.startswith("__"):
             raise AttributeError(name)
+        return getattr(self.load(), name)
+
+    def load(self):
         if sys.modules.get(self.__name__) is self:
             del sys.modules[self.__name__]
-        return getattr(importlib.import_module(self.__name__), name)
+        return importlib.import_module(self.__name__)
 
 
 class MetaRegistrations(Postponed):
@@ -35,7 +38,7 @@ class MetaRegistrations(Postponed):
 
 
 class Dynamo(Postponed):
-    # What torch.distributed, DistributedDataParallel and torch.utils.checkpoint ask of it where nothing is compiled.
+    # What torch.distributed, DistributedDataParallel, torch.utils.checkpoint and transformers ask of it where nothing is compiled.
     trace_rules = types.SimpleNamespace(clear_lru_cache=lambda: None)
     utils = types.SimpleNamespace(get_optimize_ddp_mode=lambda: "ddp_optimizer")
     config = types.SimpleNamespace(error_on_nested_fx_trace=True)
@@ -47,6 +50,18 @@ class Dynamo(Postponed):
     @staticmethod
     def graph_break(*_, **__):
         pass
+
+    @staticmethod
+    def allow_in_graph(function):
+        return function
+
+    assume_constant_result = allow_in_graph
+
+    def load(self):
+        """The compiler needs the others, which PyTorch has imported before it."""
+        for other in [module for module in sys.modules.values() if type(module) in (Postponed, MetaRegistrations)]:
+            other.load()
+        return super().load()
 
 
 class Finder:
@@ -61,7 +76,11 @@ class Finder:
 
     def find_spec(self, name, path=None, target=None):
         kind = self.kinds.pop(name, None)  # the second time it is meant
-        return kind and importlib.util.spec_from_loader(name, Loader(kind), is_package=True)
+        if kind is None:
+            return None
+        spec = importlib.util.spec_from_loader(name, Loader(kind), is_package=True)
+        spec.submodule_search_locations = [f"{folder}/{name.rpartition('.')[2]}" for folder in path]
+        return spec
 
 
 class Loader:
