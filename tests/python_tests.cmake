@@ -3,10 +3,15 @@ set(TIDEMARK_TEST_PYTHONS "" CACHE STRING "Python interpreters that have PyTorch
 set(TIDEMARK_PHANTOM_PYTHONS "" CACHE STRING
   "Python interpreters with a PyTorch for CUDA, which may lack NVIDIA's libraries: to test the phantom GPU with, beside those above")
 
-# tidemark_python_tests(PREFIX PYTHONS [variable=value...] DRIVERS driver...): each driver, a test_*.py of this folder, once with
-# each of the interpreters.
+# tidemark_python_tests(PREFIX PYTHONS [COMPILER] [variable=value...] DRIVERS driver...): each driver, a test_*.py of this folder, once
+# with each of the interpreters. COMPILER: their programs compile, shard parameters, or are to start as a user's do; the others start
+# in half of the time, by tests/startup/no_compiler.
 function(tidemark_python_tests prefix pythons)
-  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "DRIVERS")
+  cmake_parse_arguments(PARSE_ARGV 2 arg "COMPILER" "" "DRIVERS")
+  set(startup ${PROJECT_SOURCE_DIR}/tests/startup)
+  if(NOT arg_COMPILER)
+    string(APPEND startup /no_compiler)
+  endif()
   foreach(python IN LISTS pythons)
     execute_process(
       COMMAND ${python} -c "import importlib.metadata; print(importlib.metadata.version('torch').split('+')[0])"
@@ -19,7 +24,7 @@ function(tidemark_python_tests prefix pythons)
         ${test} PROPERTIES LABELS "torch;integration" TIMEOUT 1800
         COST 30  # seconds: the longest tests start first
         ENVIRONMENT
-        "${tidemark_test_bytecode};PYTHONPATH=${PROJECT_SOURCE_DIR}/tests/startup;TIDEMARK=$<TARGET_FILE:tidemark>;TIDEMARK_PYTHON=${python};${arg_UNPARSED_ARGUMENTS}")
+        "${tidemark_test_bytecode};PYTHONPATH=${startup};TIDEMARK=$<TARGET_FILE:tidemark>;TIDEMARK_PYTHON=${python};${arg_UNPARSED_ARGUMENTS}")
     endforeach()
   endforeach()
 endfunction()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,8 @@ import pytest
 _BUILD = os.environ.get("TIDEMARK_BUILD", "")
 _PHANTOM_PYTHON = os.environ.get("TIDEMARK_PHANTOM_PYTHON", "")
 _REAL_PYTHON = os.environ.get("TIDEMARK_GPU_PYTHON", "")
+
+_STARTUP = Path(__file__).parents[2] / "tests" / "startup" / "no_compiler"
 
 GPU_PYTHON = _REAL_PYTHON or _PHANTOM_PYTHON
 
@@ -32,10 +35,16 @@ def on_gpu(*plan_options: str) -> list[str]:
     return [str(Path(_BUILD) / "bin" / "tidemark"), "plan", "--steps", "0", *plan_options, "--"]
 
 
-def run_on_gpu(program: str, folder: Path, *, fits: bool = True, **environment: str) -> str:
-    """What the program prints; it runs in ``folder`` and has to end well, and to fit the GPU unless ``fits`` says otherwise."""
+def run_on_gpu(program: str, folder: Path, *, fits: bool = True, path: Sequence[str] = (), **environment: str) -> str:
+    """What the program prints; it runs in ``folder`` and has to end well, and to fit the GPU unless ``fits`` says otherwise.
+
+    It may import from the folders of ``path``. It compiles nothing: a phantom GPU's programs start by tests/startup/no_compiler.
+    """
     (folder / "program.py").write_text(program, encoding="utf-8")
     command = [*on_gpu("--gpu", "H100-80GB"), GPU_PYTHON, "program.py"]
-    ran = subprocess.run(command, cwd=folder, env={**os.environ, **environment}, text=True, capture_output=True, check=False)
+    startup = [] if _REAL_PYTHON else [str(_STARTUP)]
+    path = [*startup, *path, os.environ.get("PYTHONPATH", "")]
+    environment = {**os.environ, **environment, "PYTHONPATH": os.pathsep.join(path)}
+    ran = subprocess.run(command, cwd=folder, env=environment, text=True, capture_output=True, check=False)
     assert ran.returncode == (0 if fits or _REAL_PYTHON else 1), ran.stdout + ran.stderr
     return ran.stdout + ran.stderr

@@ -46,7 +46,7 @@ def test_a_trainer_on_a_gpu(tmp_path: Path) -> None:
     import tidemark
 
     here = Path(__file__).parent
-    path = os.pathsep.join([str(Path(str(tidemark.__file__)).parents[1]), str(here)])
+    path = os.pathsep.join([str(Path(str(tidemark.__file__)).parents[1]), str(here), os.environ.get("PYTHONPATH", "")])
     plan = on_gpu("--gpu", "L4", "-o", "plan.tide")
     program = [GPU_PYTHON, here / "gpu_trainer.py", tmp_path]
     environment = {**os.environ, "PYTHONPATH": path}

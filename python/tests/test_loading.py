@@ -226,7 +226,7 @@ print(json.dumps({
 @needs_gpu
 def test_on_a_gpu(tmp_path: Path) -> None:
     package = str(Path(tidemark.__file__).parents[1])
-    printed = run_on_gpu(ON_GPU, tmp_path, PYTHONPATH=package).splitlines()
+    printed = run_on_gpu(ON_GPU, tmp_path, path=[package]).splitlines()
     told = json.loads(next(line for line in printed if line.startswith("{")))
     assert told["shapes"] == [[number, 3_000_000] for number in range(6)]
     assert told["devices"] == ["cuda:0"]

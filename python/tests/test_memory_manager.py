@@ -282,7 +282,7 @@ print(json.dumps({
 @needs_gpu
 def test_on_a_gpu(tmp_path: Path) -> None:
     package = str(Path(tidemark.__file__).parents[1])
-    printed = run_on_gpu(ON_GPU, tmp_path, fits=False, PYTHONPATH=package).splitlines()
+    printed = run_on_gpu(ON_GPU, tmp_path, fits=False, path=[package]).splitlines()
     told = json.loads(next(line for line in printed if line.startswith("{")))
     assert told["larger_fits"] is False, told
     assert told["probes"] <= 8

@@ -91,8 +91,7 @@ def on_gpu(program: str, folder: Path, fits: bool = True) -> tuple[dict[str, Any
     """What the program printed as JSON, and all that it printed."""
     package, tests = str(Path(tidemark.__file__).parents[1]), str(Path(__file__).parent)
     own = str(Path(os.environ.get("TIDEMARK_BUILD", "")) / "bin")
-    path = os.pathsep.join([own, os.environ["PATH"]])
-    printed = run_on_gpu(program, folder, fits=fits, PYTHONPATH=os.pathsep.join([package, tests]), PATH=path)
+    printed = run_on_gpu(program, folder, fits=fits, path=[package, tests], PATH=os.pathsep.join([own, os.environ["PATH"]]))
     return json.loads(next(line for line in printed.splitlines() if line.startswith("{"))), printed
 
 

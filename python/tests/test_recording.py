@@ -17,8 +17,6 @@ from recordings import MIB, cpu, issues, read
 import tidemark
 
 torch = pytest.importorskip("torch")
-sys.path.append(str(Path(__file__).parents[2] / "tests" / "integration" / "recorder"))
-import without_dynamo  # noqa: E402, F401  # optimizers would take seconds to import it
 
 
 def line_of(text: str) -> int:

@@ -9,7 +9,6 @@ import sys
 import threading
 
 import torch
-import without_dynamo  # noqa: F401
 from torch import nn
 
 parser = argparse.ArgumentParser()

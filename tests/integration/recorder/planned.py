@@ -20,8 +20,6 @@ parser.add_argument("--fail", action="store_true")
 parser.add_argument("--cpu", action="store_true")
 args = parser.parse_args()
 torch.set_num_threads(1)
-if not args.ranks:  # DistributedDataParallel asks more of torch._dynamo
-    import without_dynamo  # noqa: F401
 device = "cpu" if args.cpu else "cuda"
 
 

@@ -111,7 +111,7 @@ class Plan(Case):
         self.assertIn(
             "CUDA out of memory. Tried to allocate 128.00 MiB. GPU 0 has a total capacity of 2.00 GiB", done.stderr.decode()
         )
-        self.assertIn("planned.py:68", text)  # what held the memory
+        self.assertIn("planned.py:66", text)  # what held the memory
         failure = json.loads(self.read("explain", "--format", "json", self.output))["failures"][0]
         self.assertEqual(failure["capacity_bytes"], 2 * GIB)
 

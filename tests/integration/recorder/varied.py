@@ -14,7 +14,6 @@ if args.fail and args.batch_size == 3:
     raise RuntimeError("three is too many")
 
 import torch  # noqa: E402, which takes seconds
-import without_dynamo  # noqa: E402, F401
 
 torch.set_num_threads(1)
 

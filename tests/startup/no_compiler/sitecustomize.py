@@ -1,29 +1,47 @@
-"""Python runs this file when it starts a program of a page: programs start in half of the time. Optimizers import
-torch._dynamo when they are made, the compiler with all that it needs; here it is imported when a program asks for more of
-it than those do that compile nothing. The garbage collector looks less often through what imports make (tests/startup).
+"""As ../sitecustomize.py, for programs that compile nothing: they start in half of the time. What PyTorch imports for its compiler
+alone is imported here when a program asks for more of it than those do. Optimizers import torch._dynamo when they are made, the
+compiler with all that it needs; PyTorch itself imports torch.export, and in torch._meta_registrations what the meta device and fake
+tensors need beyond C++: an operation that misses that raises NotImplementedError.
 """
 
-import gc
+import importlib
 import importlib.util
+import runpy
 import sys
 import types
-
-gc.set_threshold(100_000)
-NAME = "torch._dynamo"
+from pathlib import Path
 
 
 class Postponed(types.ModuleType):
-    """torch._dynamo, until something of it is needed."""
+    """A module of torch, until something of it is needed."""
 
-    # What torch.distributed, DistributedDataParallel and torch.utils.checkpoint ask of it where nothing is compiled.
+    def begin(self):
+        pass
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.load(), name)
+
+    def load(self):
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+        return importlib.import_module(self.__name__)
+
+
+class MetaRegistrations(Postponed):
+    def begin(self):
+        """What PyTorch does in its place where nothing else is needed of it: it lets programs make a torch.Generator."""
+        core = sys.modules["torch._C"]
+        if hasattr(core, "_set_generator_metaclass"):
+            core._set_generator_metaclass(importlib.import_module("torch._custom_class_base").CustomClassBaseMeta)
+
+
+class Dynamo(Postponed):
+    # What torch.distributed, DistributedDataParallel, torch.utils.checkpoint and transformers ask of it where nothing is compiled.
     trace_rules = types.SimpleNamespace(clear_lru_cache=lambda: None)
     utils = types.SimpleNamespace(get_optimize_ddp_mode=lambda: "ddp_optimizer")
     config = types.SimpleNamespace(error_on_nested_fx_trace=True)
-
-    def __init__(self):
-        super().__init__(NAME)
-        torch = importlib.util.find_spec("torch")
-        self.__path__ = [f"{folder}/_dynamo" for folder in torch.submodule_search_locations] if torch else []
 
     @staticmethod
     def disable(function=None, *_, **__):
@@ -33,12 +51,48 @@ class Postponed(types.ModuleType):
     def graph_break(*_, **__):
         pass
 
-    def __getattr__(self, name):
-        if name.startswith("__"):
-            raise AttributeError(name)
-        if sys.modules.get(NAME) is self:
-            del sys.modules[NAME]
-        return getattr(importlib.import_module(NAME), name)
+    @staticmethod
+    def allow_in_graph(function):
+        return function
+
+    assume_constant_result = allow_in_graph
+
+    def load(self):
+        """The compiler needs the others, which PyTorch has imported before it."""
+        for other in [module for module in sys.modules.values() if type(module) in (Postponed, MetaRegistrations)]:
+            other.load()
+        return super().load()
 
 
-sys.modules[NAME] = Postponed()
+class Finder:
+    """Of the postponed modules, where Python looks first."""
+
+    kinds = {
+        "torch._dynamo": Dynamo,
+        "torch._meta_registrations": MetaRegistrations,
+        "torch.distributed._meta_registrations": Postponed,
+        "torch.export": Postponed,
+    }
+
+    def find_spec(self, name, path=None, target=None):
+        kind = self.kinds.pop(name, None)  # the second time it is meant
+        if kind is None:
+            return None
+        spec = importlib.util.spec_from_loader(name, Loader(kind), is_package=True)
+        spec.submodule_search_locations = [f"{folder}/{name.rpartition('.')[2]}" for folder in path]
+        return spec
+
+
+class Loader:
+    def __init__(self, kind):
+        self.kind = kind
+
+    def create_module(self, spec):
+        return self.kind(spec.name)
+
+    def exec_module(self, module):
+        module.begin()
+
+
+runpy.run_path(str(Path(__file__).resolve().parents[1] / "sitecustomize.py"))
+sys.meta_path.insert(0, Finder())

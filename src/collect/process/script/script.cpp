@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <time.h>
 
 #include <atomic>
 
@@ -126,6 +127,10 @@ void* Script::run_call(void* argument) noexcept {
   api.PyErr_Clear();
   if (api.PyThreadState_LeaveTracing != nullptr) api.PyThreadState_LeaveTracing(thread);
   api.PyThreadState_Clear(thread);
+  timespec spent = {};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &spent);
+  call.script->processor_ns_ +=
+      static_cast<std::uint64_t>(spent.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(spent.tv_nsec);
   api.PyThreadState_DeleteCurrent();
   return nullptr;
 }

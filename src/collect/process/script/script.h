@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 namespace tidemark::process {
 
@@ -93,6 +94,9 @@ class Script {
   /// other interpreters than the first call's, and where the program has audit hooks. `argument`: null for none.
   Outcome run(const char* function = "run", void* argument = nullptr) noexcept;
 
+  /// Processor time of all calls.
+  [[nodiscard]] std::uint64_t processor_ns() const noexcept { return processor_ns_; }
+
  private:
   struct Call;
   static void* run_call(void* call) noexcept;
@@ -105,6 +109,7 @@ class Script {
   std::size_t method_count_;
   void* interpreter_ = nullptr;  // that has loaded it
   void* names_ = nullptr;        // null: it could not be loaded
+  std::uint64_t processor_ns_ = 0;
 };
 
 /// Whether the program has audit hooks (sys.addaudithook, PySys_AddAuditHook): they would see what our Python does, and
