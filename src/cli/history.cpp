@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "base/output_file.h"
-#include "base/parse_units.h"
+#include "base/units.h"
 #include "cli/reading.h"
 #include "query/results/machine_results.h"
 #include "report/chart/chart.h"

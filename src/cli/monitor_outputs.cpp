@@ -13,8 +13,8 @@
 #include <mutex>
 #include <utility>
 
-#include "base/parse_units.h"
 #include "base/standard_streams.h"
+#include "base/units.h"
 #include "http/curl_api.h"
 #include "http/endpoint.h"
 #include "publish/actions/risk_actions.h"

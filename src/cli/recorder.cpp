@@ -28,7 +28,7 @@
 #include "cli/command.h"
 #include "cli/record_program.h"
 #include "cli/recording_options.h"
-#include "collect/recorder/descriptors.h"
+#include "collect/recorder/process_facts.h"
 #include "launch/environment.h"
 
 namespace tidemark::cli {

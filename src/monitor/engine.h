@@ -23,9 +23,9 @@
 
 #include "base/result.h"
 #include "base/units.h"
-#include "monitor/kept_changes.h"
 #include "monitor/monitor.h"
 #include "monitor/recordings_watch.h"
+#include "monitor/risk_notifier.h"
 #include "monitor/watch_reports.h"
 
 namespace tidemark {

@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "query/job_summary.h"
+#include "analyze/usage/ranks.h"
 #include "query/words/recording_text.h"
 #include "report/chart/chart.h"
 #include "report/common/csv.h"

@@ -7,8 +7,7 @@
 
 #include "analyze/advice/rules.h"
 #include "analyze/attribution/phase_runs.h"
-#include "analyze/common/advice.h"
-#include "analyze/common/reduced_peak.h"
+#include "analyze/common/earlier_frees.h"
 
 namespace tidemark {
 namespace {

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <tuple>
 
-#include "analyze/common/frame_origin.h"
 #include "analyze/common/stack_matching.h"
+#include "analyze/common/stack_names.h"
 
 namespace tidemark {
 

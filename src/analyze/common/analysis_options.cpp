@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "analyze/plan/budget.h"
-#include "base/parse_units.h"
+#include "base/units.h"
 
 namespace tidemark {
 namespace {

@@ -8,8 +8,8 @@
 #include <iterator>
 #include <utility>
 
-#include "analyze/common/devices.h"
-#include "analyze/common/frame_origin.h"
+#include "analyze/common/recording_info.h"
+#include "analyze/common/stack_names.h"
 #include "analyze/leaks/device_leaks.h"
 #include "analyze/steps/training_steps.h"
 

@@ -4,7 +4,7 @@
 #include <utility>
 #include <variant>
 
-#include "analyze/common/arithmetic.h"
+#include "base/arithmetic.h"
 
 namespace tidemark {
 

@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "analyze/common/arithmetic.h"
-#include "analyze/common/devices.h"
+#include "analyze/common/recording_info.h"
 #include "analyze/ledger/lines.h"
 #include "analyze/ledger/replay.h"
+#include "base/arithmetic.h"
 #include "base/result.h"
 #include "store/store.h"
 

@@ -5,8 +5,8 @@
 #include <charconv>
 #include <cmath>
 
-#include "base/parse_units.h"
 #include "base/uint128.h"
+#include "base/units.h"
 
 namespace tidemark {
 namespace {

@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "analyze/common/devices.h"
 #include "analyze/common/moment.h"
+#include "analyze/common/recording_info.h"
 
 namespace tidemark {
 namespace {

@@ -14,9 +14,9 @@
 #include "analyze/common/stack_matching.h"
 #include "analyze/common/stack_names.h"
 #include "analyze/plan/budget.h"
+#include "base/arithmetic.h"
 #include "base/enum_names.h"
 #include "base/result.h"
-#include "base/saturating.h"
 #include "store/store.h"
 #include "store/symbols.h"
 

@@ -9,7 +9,7 @@
 #include <cstdint>
 
 #include "collect/process/autograd.h"
-#include "collect/process/import_slots.h"
+#include "collect/process/elf_dynamic.h"
 #include "collect/process/stack_capture.h"
 
 namespace tidemark::process {

@@ -14,7 +14,6 @@
 #include <utility>
 
 #include "collect/machine/processes.h"
-#include "collect/recorder/descriptors.h"
 #include "collect/recorder/process_facts.h"
 
 namespace tidemark {

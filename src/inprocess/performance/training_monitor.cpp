@@ -7,8 +7,8 @@
 #include <condition_variable>
 #include <thread>
 
-#include "base/processors.h"
 #include "base/thread_without_signals.h"
+#include "base/worker.h"
 #include "collect/machine/host_activity.h"
 #include "collect/machine/processes.h"
 

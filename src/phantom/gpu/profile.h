@@ -41,4 +41,9 @@ struct Profile {
 /// The folder that TIDEMARK_PHANTOM names.
 [[nodiscard]] const char* phantom_folder();
 
+/// Whether the process has the GPU and the libraries whose workspaces were measured: an H200, cuDNN 9.19, and
+/// cuSOLVER and cuFFT of CUDA 13.0. Elsewhere the same sizes are estimates.
+[[nodiscard]] bool is_measured_cudnn();
+[[nodiscard]] bool is_measured_cuda_libraries();
+
 }  // namespace tidemark::phantom

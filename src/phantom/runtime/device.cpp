@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "phantom/driver/injection.h"
 #include "phantom/gpu/attributes.h"
 #include "phantom/gpu/profile.h"
 #include "phantom/gpu/visible_devices.h"

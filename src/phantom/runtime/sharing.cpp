@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "phantom/gpu/abi.h"
 #include "phantom/gpu/device_memory.h"
-#include "phantom/gpu/handles.h"
 #include "phantom/gpu/memory.h"
 #include "phantom/gpu/visible_devices.h"
 #include "phantom/runtime/last_error.h"

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "analyze/advice/advice.h"
-#include "analyze/common/data_quality.h"
 #include "analyze/common/recording_info.h"
 #include "analyze/ledger/host_ledger.h"
 #include "analyze/oom/explain.h"

@@ -1,6 +1,8 @@
-// Everything that a page shows of one recording: the results of the analyses, from one store.
+// Everything that a page shows of one recording: the results of the analyses, from one store; and how a page that
+// became too large gets smaller.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -78,5 +80,12 @@ struct PageContents {
 /// `attribution`: of the store, where that has data of its own for it; may be null.
 Result<PageContents> collect_page_contents(const Store& store, Symbols& symbols, const PageOptions& options,
                                            const Attribution* attribution = nullptr);
+
+/// Makes every list half as long; what is left out is counted as elsewhere. False when nothing could be left out any
+/// more.
+bool halve(PageContents& contents);
+
+/// Keeps the first `kept` segments of a map.
+void leave_out(PageMap& map, std::size_t kept);
 
 }  // namespace tidemark::html

@@ -2,7 +2,7 @@
 
 #include <iterator>
 
-#include "analyze/common/advice.h"
+#include "analyze/common/earlier_frees.h"
 #include "base/units.h"
 #include "query/words/data_quality.h"
 #include "query/words/explain.h"

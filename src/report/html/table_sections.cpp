@@ -6,7 +6,7 @@
 #include "base/units.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
-#include "report/result_table/words.h"
+#include "report/result_table/text.h"
 
 namespace tidemark::html {
 namespace {

@@ -13,7 +13,6 @@
 #include <string_view>
 
 #include "tui/terminal/curses.h"
-#include "tui/terminal/descriptions.h"
 #include "tui/terminal/looks.h"
 
 namespace tidemark::tui {
@@ -107,6 +106,12 @@ std::string drawable(const Canvas& canvas, std::size_t x, std::size_t y) {
 }
 
 }  // namespace
+
+const TerminalDescription& description_for(const char* terminal) {
+  const std::string_view name = terminal;
+  if (name.starts_with("screen") || name.starts_with("tmux")) return kTerminalDescriptions[1];
+  return kTerminalDescriptions[name == "linux" ? 2 : 0];
+}
 
 struct Display::State {
   SCREEN* screen = nullptr;

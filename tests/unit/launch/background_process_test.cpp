@@ -15,7 +15,6 @@
 #include <utility>
 
 #include "base/scoped_fd.h"
-#include "launch/program_output.h"
 #include "launch/stop_signals.h"
 #include "temporary_folder.h"
 

@@ -17,7 +17,7 @@
 #include "collect/recorder/live/kept_folder.h"
 #include "collect/recorder/live/live_recordings.h"
 #include "collect/recorder/live/socket_folder.h"
-#include "collect/ring/questions.h"
+#include "collect/ring/layout.h"
 #include "temporary_folder.h"
 #include "trace/sink.h"
 #include "unit/trace/trace_test_support.h"

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "http/curl_api.h"
-#include "monitor/on_risk.h"
+#include "monitor/risk_notifier.h"
 #include "publish/actions/risk_actions.h"
 #include "temporary_folder.h"
 #include "unit/http/http_peer.h"

@@ -13,7 +13,7 @@
 #include "report/common/csv.h"
 #include "report/formats.h"
 #include "report/html/html.h"
-#include "report/html/page_budget.h"
+#include "report/html/page_contents.h"
 #include "unit/store/store_scenario.h"
 
 namespace tidemark {

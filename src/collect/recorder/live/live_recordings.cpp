@@ -10,8 +10,8 @@
 #include <string_view>
 #include <utility>
 
-#include "collect/recorder/descriptors.h"
 #include "collect/recorder/live/socket_folder.h"
+#include "collect/recorder/process_facts.h"
 
 namespace tidemark {
 

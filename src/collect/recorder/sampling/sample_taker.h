@@ -13,7 +13,7 @@
 #include "collect/machine/device_source.h"
 #include "collect/machine/host_memory.h"
 #include "collect/machine/process_roles.h"
-#include "collect/recorder/lanes/clock.h"
+#include "collect/recorder/lanes/lane_reader.h"
 #include "collect/recorder/sampling/readings.h"
 
 namespace tidemark {

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "collect/recorder/lanes/clock.h"
+#include "collect/recorder/lanes/lane_reader.h"
 #include "collect/recorder/sampling/readings.h"
 #include "collect/recorder/sampling/sample_taker.h"
 
