@@ -1,10 +1,10 @@
 // Nodes as they lie in memory, made by hand.
+#include "collect/process/autograd_node.h"
+
 #include <gtest/gtest.h>
 
 #include <array>
 #include <cstdint>
-
-#include "collect/process/autograd.h"
 
 namespace tidemark::process {
 namespace {
