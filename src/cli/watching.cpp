@@ -13,7 +13,6 @@
 #include <filesystem>
 #include <utility>
 
-#include "base/output_file.h"
 #include "base/scoped_fd.h"
 #include "base/standard_streams.h"
 #include "cli/command.h"
@@ -210,8 +209,7 @@ int write_reports(const WatchOptions& options, const MachineState& state, const 
     code = write_output(options.output, report.json());
   }
   if (options.plot) {
-    const auto picture = draw_usage(state, ChartFormat::png);
-    const auto written = picture ? write_file(plot_path(options.output), *picture) : Result<void>(picture.error());
+    const auto written = write_picture(plot_path(options.output), draw_usage(state, ChartFormat::png));
     if (!written) code = fail(written.error().message);
   }
   const int printed = print(options.format == "json" ? report.json() : report.text(detect_terminal(STDOUT_FILENO)));

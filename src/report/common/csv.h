@@ -5,7 +5,6 @@
 #include <string>
 
 #include "analyze/common/result_table.h"
-#include "analyze/sweep/dp_sgd.h"
 #include "analyze/sweep/sweep.h"
 #include "analyze/timeline/timeline.h"
 #include "analyze/usage/breakdown.h"
@@ -36,9 +35,6 @@ namespace tidemark {
 /// peak_reserved_bytes, device_used_bytes, out_of_memory, predicted_fits, predicted_peak_allocated_bytes,
 /// predicted_peak_reserved_bytes, failure, duration_ns, host_bytes, folder.
 [[nodiscard]] std::string to_csv(const Sweep& sweep);
-/// One row for each configuration, with the bytes of each kind and the peak of each phase.
-[[nodiscard]] std::string to_csv(const DpSgdSweep& result);
-
 /// "FILE,RANK", the fields with which every row begins.
 [[nodiscard]] std::string recording_fields(const RecordingInfo& recording);
 /// "STACK,FRAMES": on one line, and all frames, outermost first, separated by ';'.

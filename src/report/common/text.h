@@ -14,7 +14,6 @@
 #include "analyze/plan/plan.h"
 #include "analyze/plan/simulation.h"
 #include "analyze/plan/verification.h"
-#include "analyze/sweep/dp_sgd.h"
 #include "analyze/sweep/fit.h"
 #include "analyze/sweep/sweep.h"
 #include "analyze/timeline/timeline.h"
@@ -54,8 +53,6 @@ namespace tidemark {
 [[nodiscard]] std::string to_text(const Fit& fit, const Terminal& terminal);
 /// All configurations, the laws and their errors.
 [[nodiscard]] std::string to_text(const Sweep& sweep, const Terminal& terminal);
-/// What follows a sweep's own text.
-[[nodiscard]] std::string to_text(const DpSgdSweep& result, const Terminal& terminal);
 /// The table of the categories of what was allocated.
 [[nodiscard]] std::string categories_text(const std::vector<CategoryBytes>& categories, std::uint64_t unrecorded_bytes,
                                           const Terminal& terminal);
