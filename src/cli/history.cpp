@@ -9,7 +9,7 @@
 #include "cli/reading.h"
 #include "query/results/machine_results.h"
 #include "report/chart/chart.h"
-#include "report/history/text.h"
+#include "report/common/text.h"
 
 namespace tidemark::cli {
 namespace {

@@ -22,7 +22,7 @@
 #include "query/words/sweep.h"
 #include "report/chart/picture.h"
 #include "report/common/columns.h"
-#include "report/common/csv_field.h"
+#include "report/common/csv.h"
 #include "report/plot/plots.h"
 #include "store/symbols.h"
 #include "sweep/trials.h"

@@ -19,7 +19,7 @@
 
 #include "analyze/forecast/forecaster.h"
 #include "collect/recorder/lanes/lane_reader.h"
-#include "collect/recorder/sampling/sampler.h"
+#include "collect/recorder/sampling/sample_taker.h"
 #include "monitor/machine_state.h"
 #include "monitor/recorded_peaks.h"
 #include "monitor/risk_notifier.h"

@@ -19,7 +19,6 @@
 #include "follow/step_sources.h"
 #include "monitor/machine_state.h"
 #include "monitor/object_question.h"
-#include "monitor/recorded_owners.h"
 #include "monitor/recorded_peaks.h"
 #include "monitor/watched_usage.h"
 #include "trace/event.h"

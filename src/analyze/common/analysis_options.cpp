@@ -6,7 +6,7 @@
 #include <charconv>
 #include <utility>
 
-#include "analyze/plan/budget.h"
+#include "analyze/usage/compare.h"
 #include "base/units.h"
 
 namespace tidemark {

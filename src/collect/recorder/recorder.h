@@ -25,7 +25,7 @@
 #include "collect/recorder/live/socket_folder.h"
 #include "collect/recorder/oom_watch.h"
 #include "collect/recorder/reception.h"
-#include "collect/recorder/sampling/sampler.h"
+#include "collect/recorder/sampling/sample_taker.h"
 #include "collect/recorder/session/dump.h"
 #include "collect/recorder/session/output_files.h"
 #include "collect/recorder/session/session.h"

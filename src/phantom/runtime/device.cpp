@@ -6,7 +6,6 @@
 #include "phantom/gpu/profile.h"
 #include "phantom/gpu/visible_devices.h"
 #include "phantom/runtime/device_properties.h"
-#include "phantom/runtime/last_error.h"
 
 namespace tidemark::phantom {
 namespace {

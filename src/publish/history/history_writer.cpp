@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "monitor/device_keys.h"
-#include "publish/device_id.h"
 #include "publish/history/database.h"
 
 namespace tidemark {

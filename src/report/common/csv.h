@@ -1,6 +1,8 @@
 // Results as comma-separated values (RFC 4180, with \n line ends). Unknown values are empty fields.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -39,5 +41,13 @@ namespace tidemark {
 [[nodiscard]] std::string recording_fields(const RecordingInfo& recording);
 /// "STACK,FRAMES": on one line, and all frames, outermost first, separated by ';'.
 [[nodiscard]] std::string stack_fields(const NamedStack& stack);
+
+/// Text from a recording as one field of a row: printable, quoted (RFC 4180) where it would break the row, and with a '
+/// before it where it begins with =, +, - or @, so that no spreadsheet runs it as a formula. Not for numbers.
+[[nodiscard]] std::string csv_field(const std::string& raw);
+
+/// ",123" and ",true": a field with the comma before it; empty where it is not known.
+[[nodiscard]] std::string number_field(const std::optional<std::uint64_t>& number);
+[[nodiscard]] std::string yes_field(const std::optional<bool>& value);
 
 }  // namespace tidemark

@@ -7,7 +7,7 @@
 #include "query/words/data_quality.h"
 #include "query/words/explain.h"
 #include "query/words/recording_text.h"
-#include "report/host_ledger/host_usage.h"
+#include "report/common/text_parts.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
 #include "report/leaks/words.h"

@@ -1,4 +1,5 @@
-#include "report/ranks/text.h"
+
+#include "report/common/text.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +10,6 @@
 #include "query/words/printable.h"
 #include "query/words/recording_text.h"
 #include "report/common/columns.h"
-#include "report/common/text.h"
 #include "report/common/text_parts.h"
 
 namespace tidemark {

@@ -1,5 +1,6 @@
 // Tables of any analysis as text and as comma-separated values.
-#include "report/result_table/text.h"
+
+#include "report/common/text.h"
 
 #include <fmt/format.h>
 
@@ -12,8 +13,6 @@
 #include "query/words/stack_text.h"
 #include "report/common/columns.h"
 #include "report/common/csv.h"
-#include "report/common/csv_field.h"
-#include "report/common/text.h"
 #include "report/common/text_parts.h"
 
 namespace tidemark {

@@ -10,8 +10,8 @@
 #include "tui/canvas.h"
 #include "tui/chart.h"
 #include "tui/table.h"
+#include "tui/view.h"
 #include "tui/views/parts.h"
-#include "tui/views/views.h"
 
 namespace tidemark::tui {
 namespace {

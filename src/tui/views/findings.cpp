@@ -12,7 +12,6 @@
 #include "tui/table.h"
 #include "tui/view.h"
 #include "tui/views/parts.h"
-#include "tui/views/views.h"
 
 namespace tidemark::tui {
 namespace {
