@@ -157,7 +157,7 @@ struct Recording {
 Recording start_recording(const RecorderOptions& recorder_options, const ProgramOptions& options,
                           const std::string& library) {
   Recording recording;
-  const std::string unwritable = why_unwritable(recorder_options.output);
+  const std::string unwritable = unwritable_reason(recorder_options.output);
   auto created = unwritable.empty() ? Recorder::create(recorder_options, say_printable)
                                     : Result<std::unique_ptr<Recorder>>(Error{unwritable});
   if (!created) {

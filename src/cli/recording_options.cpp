@@ -92,7 +92,7 @@ Result<void> check_free(const RecorderOptions& options, const std::string& remed
   return {};
 }
 
-std::string why_unwritable(const std::string& path) {
+std::string unwritable_reason(const std::string& path) {
   std::error_code error;
   const auto type = std::filesystem::status(path, error).type();
   // Whoever reads a pipe may stop reading, and would stop the recorder.

@@ -29,7 +29,7 @@ struct RecordingOptions {
 [[nodiscard]] Result<void> check_free(const RecorderOptions& options, const std::string& remedy);
 
 /// Why a recording could not be written to `path`, or an empty string.
-[[nodiscard]] std::string why_unwritable(const std::string& path);
+[[nodiscard]] std::string unwritable_reason(const std::string& path);
 
 /// "10min", "2GiB" or "10min,2GiB".
 [[nodiscard]] Result<WindowLimits> parse_keep(const std::string& text);

@@ -183,7 +183,7 @@ Result<void> watch(const WatchOptions& options, EngineOptions engine_options, co
                : Clock::time_point::max();
   while (engine.end() == WatchEnd::not_yet) {
     progress.show(engine.state(), duration);
-    const bool begins = engine.state().begins();  // a report is of one answer at least
+    const bool begins = engine.state().is_starting();  // a report is of one answer at least
     const bool signalled = signals.wait_until(begins ? engine.next_tick() : std::min(end, engine.next_tick()));
     const std::vector<MonitorEvent>& events = engine.tick();
     if (auto missing = missing_device(engine.state(), "--devices")) return *std::move(missing);
@@ -191,7 +191,7 @@ Result<void> watch(const WatchOptions& options, EngineOptions engine_options, co
     (*outputs)->update(engine.state(), events, recorded);
     if (signalled) {
       engine.set_end(WatchEnd::interrupted);
-    } else if (engine.end() == WatchEnd::not_yet && Clock::now() >= end && !engine.state().begins()) {
+    } else if (engine.end() == WatchEnd::not_yet && Clock::now() >= end && !engine.state().is_starting()) {
       engine.set_end(WatchEnd::duration);
     }
   }

@@ -66,7 +66,7 @@ void RecordedPeaks::add(Recording recording, const FollowedBatch& batch) {
   batch.deliver_to(taker);
 }
 
-void RecordedPeaks::tell(Recording recording, const Read& read, const Held& held) {
+void RecordedPeaks::report(Recording recording, const Read& read, const Held& held) {
   if (held.counts == nullptr) return;
   const std::uint64_t bytes = held.driver_bytes.value_or(held.reserved_bytes);
   held.counts->take(recording, read.read_ns, bytes, held.driver_bytes.value_or(held.allocated_bytes));
@@ -90,7 +90,7 @@ void RecordedPeaks::add(Recording recording, Read& read, const Event& event) {
     const std::uint64_t size = event.size / kDriverUnit * kDriverUnit;
     bytes = held_after(event.kind, size, bytes);
   }
-  tell(recording, read, held);
+  report(recording, read, held);
 }
 
 void RecordedPeaks::add(Recording recording, Read& read, const SampleRecord& record) {
@@ -137,7 +137,7 @@ void RecordedPeaks::connect(Recording recording, Read& read) {
     device.counts->begin_anew(read.read_ns);
     if (held.counts != nullptr) held.counts->end(recording, read.read_ns);
     held.counts = counts;
-    tell(recording, read, held);
+    report(recording, read, held);
   }
 }
 

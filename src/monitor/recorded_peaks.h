@@ -88,7 +88,7 @@ class RecordedPeaks {
 
   void add(Recording recording, Read& read, const Event& event);
   void add(Recording recording, Read& read, const SampleRecord& record);
-  static void tell(Recording recording, const Read& read, const Held& held);
+  static void report(Recording recording, const Read& read, const Held& held);
   /// Connects what the program has with the devices that it is of.
   void connect(Recording recording, Read& read);
   void disconnect(Recording recording, Read& read);

@@ -202,7 +202,7 @@ class RecordingsWatch {
   void read_newest(Followed& followed, std::chrono::steady_clock::time_point until);
   /// False where there is nothing more for now.
   bool read(Followed& followed);
-  void look_ahead(Followed& followed);
+  void scan_ahead(Followed& followed);
   void pass_over(Followed& followed);
   [[nodiscard]] bool is_too_late(const Followed& followed) const;
   void begin_anew(Followed& followed);

@@ -315,10 +315,10 @@ void RecordedResults::start() {
   shared_->thread = thread_without_signals([shared = shared_.get()] { shared->run(); });
 }
 
-void RecordedResults::want(bool wanted) {
+void RecordedResults::set_enabled(bool enabled) {
   {
     const std::lock_guard lock(shared_->mutex);
-    shared_->wanted = wanted;
+    shared_->wanted = enabled;
   }
   shared_->woken.notify_all();
 }

@@ -34,7 +34,7 @@ class RecordedResults {
   /// Begins, once.
   void start();
   /// Whether somebody looks at results: without that, nothing is analysed.
-  void want(bool wanted);
+  void set_enabled(bool enabled);
   /// Results that came since the last call; none where nothing did.
   [[nodiscard]] std::optional<std::vector<ProcessResults>> take();
 

@@ -159,7 +159,7 @@ class Recorder {
   static bool has_failed(Client& client);
   void note_oom();
   void note_killed(const KilledProcess& killed);
-  void look_for_oom();
+  void check_for_oom();
   [[nodiscard]] bool may_dump() const;
   void dump(DumpReason reason);
   void take_written_dump();

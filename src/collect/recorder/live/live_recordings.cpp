@@ -107,7 +107,7 @@ void LiveClients::welcome() {
   }
 }
 
-void LiveClients::tell(std::span<const LiveRecording> recordings) {
+void LiveClients::send(std::span<const LiveRecording> recordings) {
   const std::string message = live_message(recordings);
   for (Client& client : clients_) {
     if (client.told == message) continue;
