@@ -63,4 +63,9 @@ bool redirect_definition(const void* inside, const char* symbol, void* replaceme
 /// relocation of the process); holds the loader's lock meanwhile. Allocates nothing.
 std::size_t patch_import_slots(const char* symbol, void* replacement, void** original) noexcept;
 
+/// The definition that an interposed function would have called: address of the next definition of `symbol` for the
+/// library that contains `caller`; `self` is our own definition. Null when there is none. The library that has it stays
+/// loaded from then on. Takes the loader's lock: once per symbol. Keeps errno.
+void* find_next_definition(const char* symbol, const void* caller, const void* self) noexcept;
+
 }  // namespace tidemark::process

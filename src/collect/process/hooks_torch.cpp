@@ -14,7 +14,6 @@
 
 #include "collect/process/autograd.h"
 #include "collect/process/event_writer.h"
-#include "collect/process/forward.h"
 #include "collect/process/lane_writer.h"
 #include "collect/process/session.h"
 

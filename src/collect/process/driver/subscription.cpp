@@ -13,7 +13,6 @@
 #include "collect/process/driver/driver_record.h"
 #include "collect/process/driver/pools.h"
 #include "collect/process/elf_dynamic.h"
-#include "collect/process/forward.h"
 
 #define TIDEMARK_HOOK extern "C" __attribute__((visibility("default"), used))
 
