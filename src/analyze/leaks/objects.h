@@ -40,23 +40,6 @@ inline constexpr EnumName<UsualMistake> kUsualMistakeNames[] = {
   return name_in(kUsualMistakeNames, mistake);
 }
 
-/// What is known of a source that leaks; views must outlive the call.
-struct LeakEvidence {
-  LeakObjectKind object = LeakObjectKind::call_site;
-  /// References from a root to what is kept, as docs/holders.md writes them: "__main__.losses[12].grad_fn".
-  std::span<const std::string> chains;
-  std::span<const std::string> functions;  ///< of the stack that allocated it, innermost first
-};
-
-struct MatchedMistake {
-  UsualMistake mistake = UsualMistake::none;
-  Confidence known_as =
-      Confidence::unknown;  ///< exact: a reference shows it; derived: from the stack or the kind of object
-};
-
-/// Chains decide where there are any, and of these the first that tells.
-[[nodiscard]] MatchedMistake match_usual_mistake(const LeakEvidence& evidence);
-
 /// What is held of one forward pass. Forward passes with nothing but inputs in between count as one.
 struct HeldPass {
   BlockId last;                        ///< the one that was made last
@@ -117,6 +100,23 @@ inline constexpr EnumName<LeakObjectKind> kLeakObjectKindNames[] = {{LeakObjectK
 [[nodiscard]] constexpr std::string_view name_of(LeakObjectKind kind) {
   return name_in(kLeakObjectKindNames, kind);
 }
+
+/// What is known of a source that leaks; views must outlive the call.
+struct LeakEvidence {
+  LeakObjectKind object = LeakObjectKind::call_site;
+  /// References from a root to what is kept, as docs/holders.md writes them: "__main__.losses[12].grad_fn".
+  std::span<const std::string> chains;
+  std::span<const std::string> functions;  ///< of the stack that allocated it, innermost first
+};
+
+struct MatchedMistake {
+  UsualMistake mistake = UsualMistake::none;
+  Confidence known_as =
+      Confidence::unknown;  ///< exact: a reference shows it; derived: from the stack or the kind of object
+};
+
+/// Chains decide where there are any, and of these the first that tells.
+[[nodiscard]] MatchedMistake match_usual_mistake(const LeakEvidence& evidence);
 
 /// Leaks of one device that grow together.
 struct GrownObject {
