@@ -46,7 +46,7 @@ std::optional<std::uint64_t> bytes_in(const ReportJson& object, const char* key)
   return value->get<std::uint64_t>();
 }
 
-bool is_list(const ReportJson& report, const char* key) {
+bool has_parts(const ReportJson& report, const char* key) {
   return report.contains(key) && report[key].is_object() && report[key].size() <= kMaxParts;
 }
 
@@ -254,7 +254,7 @@ Result<DpSgdReport> parse_dp_sgd(std::string_view output) {
   std::string_view line = output.substr(begin + kReportBegin.size() - 1);
   line = line.substr(0, std::min(line.find('\n'), kLongestReport));
   const ReportJson json = ReportJson::parse(line, nullptr, false);
-  if (!json.is_object() || !is_list(json, "phases") || !is_list(json, "components")) return malformed();
+  if (!json.is_object() || !has_parts(json, "phases") || !has_parts(json, "components")) return malformed();
   DpSgdReport report;
   if (!add_phases(report, json["phases"]) || !add_kinds(report, json["components"])) return malformed();
   report.torch_version = version_in(json, "torch");
@@ -380,11 +380,11 @@ Result<void> write_dp_sgd_files(const DpSgdSweep& result, const std::string& fol
   }
   if (plot == "none") return {};
   const ChartFormat format = chart_format(plot);
-  for (const auto& [name, draw] : {std::pair("detailed_memory_analysis", draw_dp_sgd_components),
-                                   std::pair("operation_level_breakdown", draw_dp_sgd_phases)}) {
-    const std::string path = fmt::format("{}/{}.{}", folder, name, plot);
-    if (auto written = write_picture(path, draw(result, format)); !written) return written;
-  }
+  const auto write = [&](const char* name, const auto& draw) {
+    return write_picture(fmt::format("{}/{}.{}", folder, name, plot), draw(result, format));
+  };
+  if (auto written = write("detailed_memory_analysis", draw_dp_sgd_components); !written) return written;
+  if (auto written = write("operation_level_breakdown", draw_dp_sgd_phases); !written) return written;
   return write_timelines(result.sweep, folder, plot, format);
 }
 

@@ -25,12 +25,12 @@ namespace {
 
 // https://parquet.apache.org/docs/file-format/
 // Values of the format's enumerations, as far as they are used.
-inline constexpr std::int32_t kInt64 = 2;
-inline constexpr std::int32_t kByteArray = 6;
-inline constexpr std::int32_t kPlain = 0;
-inline constexpr std::int32_t kRle = 3;
-inline constexpr std::int32_t kRleDictionary = 8;
-inline constexpr std::int32_t kZstd = 6;
+constexpr std::int32_t kInt64 = 2;
+constexpr std::int32_t kByteArray = 6;
+constexpr std::int32_t kPlain = 0;
+constexpr std::int32_t kRle = 3;
+constexpr std::int32_t kRleDictionary = 8;
+constexpr std::int32_t kZstd = 6;
 
 // One column of one row group: its pages, compressed, and what the footer says of them.
 struct ColumnChunk {
@@ -205,7 +205,7 @@ void write_schema(const ColumnTable& table, ThriftWriter& thrift) {
       thrift.number32(5, static_cast<std::int32_t>(table.columns.size()));
       return;
     }
-    thrift.number32(1, is_text(*column) ? parquet::kByteArray : parquet::kInt64);
+    thrift.number32(1, is_text(*column) ? kByteArray : kInt64);
     thrift.number32(3, column->nullable ? 1 : 0);
     thrift.text(4, column->name);
     thrift.number32(6, is_text(*column) ? kUtf8 : column->kind == Column::Kind::address ? kUint64 : kSigned64);
@@ -216,11 +216,10 @@ void write_column(const WrittenColumn& written, std::size_t rows, ThriftWriter& 
   thrift.number64(2, signed_of(written.offset));
   thrift.structure(3, [&] {
     const bool text = is_text(*written.column);
-    thrift.number32(1, text ? parquet::kByteArray : parquet::kInt64);
-    thrift.numbers32(2, text ? std::vector{parquet::kPlain, parquet::kRle, parquet::kRleDictionary}
-                             : std::vector{parquet::kPlain, parquet::kRle});
+    thrift.number32(1, text ? kByteArray : kInt64);
+    thrift.numbers32(2, text ? std::vector{kPlain, kRle, kRleDictionary} : std::vector{kPlain, kRle});
     thrift.texts(3, {written.column->name});
-    thrift.number32(4, parquet::kZstd);
+    thrift.number32(4, kZstd);
     thrift.number64(5, signed_of(rows));
     thrift.number64(6, signed_of(written.plain_size));
     thrift.number64(7, signed_of(written.size));
@@ -267,7 +266,7 @@ Result<void> write_parquet(const Store& store, Symbols& symbols, const ExportOpt
     const std::size_t end = std::min(begin + kRowsInGroup, table->row_count);
     RowGroup& group = groups.emplace_back(RowGroup{end - begin, {}});
     for (const Column& column : table->columns) {
-      const auto chunk = parquet::make_chunk(column, begin, end);
+      const auto chunk = make_chunk(column, begin, end);
       if (!chunk) return chunk.error();
       if (auto written = output(chunk->bytes); !written) return written;
       group.columns.push_back({&column, offset, chunk->bytes.size(), chunk->plain_bytes, chunk->dictionary_bytes});

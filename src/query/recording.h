@@ -27,13 +27,6 @@
 
 namespace tidemark {
 
-/// Sets AnalysisOptions::simulate as the option says, where the analysis has it. `automatic`: whether "auto" is
-/// "pytorch": starting an interpreter takes seconds, which only somebody at a terminal waits for. `failed` is told why
-/// a replay that was asked for cannot be done. `python`: the interpreter whose PyTorch replays; empty: python3.
-void choose_simulation(const Analysis& analysis, bool automatic, const ProgressFor& progress,
-                       const std::function<void(const std::string&)>& failed, AnalysisOptions& chosen,
-                       const std::string& python = "");
-
 /// Makes the progress of one pass over a file. `doing`: "Reading"; kept by reference. May be empty, and may return
 /// none.
 using ProgressFor = std::function<Progress(const std::string& path, const char* doing)>;
@@ -127,5 +120,14 @@ Result<AnalysisOptions> choose_options(const AnalysisInfo& analysis,
 Result<std::shared_ptr<const AnalysisRun>> run_analysis(const Analysis& analysis,
                                                         std::span<const std::shared_ptr<Recording>> recordings,
                                                         AnalysisOptions options);
+
+// The option --simulate: settings of the allocator that are worth trying, replayed for the advice of an analysis.
+
+/// Sets AnalysisOptions::simulate as the option says, where the analysis has it. `automatic`: whether "auto" is
+/// "pytorch": starting an interpreter takes seconds, which only somebody at a terminal waits for. `failed` is told why
+/// a replay that was asked for cannot be done. `python`: the interpreter whose PyTorch replays; empty: python3.
+void choose_simulation(const Analysis& analysis, bool automatic, const ProgressFor& progress,
+                       const std::function<void(const std::string&)>& failed, AnalysisOptions& chosen,
+                       const std::string& python = "");
 
 }  // namespace tidemark

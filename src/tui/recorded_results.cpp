@@ -22,6 +22,7 @@
 #include "query/words/attribution.h"
 #include "query/words/fragmentation.h"
 #include "query/words/host_ledger.h"
+#include "query/words/monitors.h"
 #include "query/words/printable.h"
 #include "query/words/recording_text.h"
 #include "query/words/stack_text.h"
