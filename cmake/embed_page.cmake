@@ -39,7 +39,7 @@ endforeach()
 file(SHA256 ${SCRIPT} digest)
 base64(${digest} hash)
 file(WRITE ${OUTPUT} "// Made by cmake/embed_page.cmake from page.css and page.js.
-#include \"report/html/page_files.h\"
+#include \"report/html/sections.h\"
 
 namespace tidemark::html {
 

@@ -12,7 +12,7 @@ foreach(name xterm-256color screen-256color linux)
   string(APPEND entries "    {\"${name}\",\n     \"${description}\"},\n")
 endforeach()
 file(WRITE ${OUTPUT} "// Made by cmake/embed_terminfo.cmake.
-#include \"tui/terminal/descriptions.h\"
+#include \"tui/terminal/display.h\"
 
 namespace tidemark::tui {
 

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "analyze/common/devices.h"
 #include "analyze/common/moment.h"
+#include "analyze/common/recording_info.h"
 #include "arrow_data.h"
 #include "batch_sizes.h"
 #include "copies.h"
@@ -25,7 +25,6 @@
 #include "query/analyses/analysis.h"
 #include "query/comparison.h"
 #include "query/recording.h"
-#include "report/common/progress.h"
 #include "report/common/terminal.h"
 #include "report/common/text.h"
 #include "report/formats.h"

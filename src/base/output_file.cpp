@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -63,6 +64,20 @@ Result<void> write_file(const std::string& path, std::string_view bytes) {
   if (!file) return file.error();
   if (auto written = file->write(bytes); !written) return written;
   return file->commit();
+}
+
+Result<ScratchFolder> ScratchFolder::create(const std::string& name) {
+  std::error_code error;
+  std::string path = (std::filesystem::temp_directory_path(error) / (name + "-XXXXXX")).string();
+  if (::mkdtemp(path.data()) != nullptr) return ScratchFolder(std::move(path));
+  return Error{fmt::format("{}: no folder could be created: {}", path, std::strerror(errno))};
+}
+
+ScratchFolder::ScratchFolder(ScratchFolder&& other) noexcept : path_(std::exchange(other.path_, {})) {}
+
+ScratchFolder::~ScratchFolder() {
+  std::error_code ignored;
+  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
 }
 
 }  // namespace tidemark

@@ -1,10 +1,11 @@
-// Output files: a file that appears whole or not at all.
+// Output files, which appear whole or not at all, and folders for files that nobody keeps.
 #pragma once
 
 #include <cstdio>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/result.h"
 
@@ -41,5 +42,26 @@ class OutputFile {
 
 /// Creates, writes and commits an OutputFile.
 Result<void> write_file(const std::string& path, std::string_view bytes);
+
+/// A new folder for its owner only, where temporary files are ($TMPDIR); removed, with all that is in it, with this
+/// object. Move-only.
+class ScratchFolder {
+ public:
+  /// `name`: what its name begins with. The error names the folder that could not be created.
+  static Result<ScratchFolder> create(const std::string& name);
+
+  ScratchFolder(ScratchFolder&& other) noexcept;
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(ScratchFolder&&) = delete;
+  ~ScratchFolder();
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  explicit ScratchFolder(std::string path) : path_(std::move(path)) {}
+
+  std::string path_;  // empty once it was moved from
+};
 
 }  // namespace tidemark

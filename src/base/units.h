@@ -1,8 +1,17 @@
-// Sizes and times as people read them. Bytes stay integers everywhere else.
+// Sizes and times as people read them, and as they write them in options, settings and files: one grammar for each.
+// Bytes stay integers everywhere else.
+//
+//   SIZE: NUMBER [UNIT]   B, KB, MB, GB, TB, PB, EB, with an i (KiB) or without the B (K; not E), in any case; each is
+//                         1024 of the one before; without a unit: bytes
+//   TIME: NUMBER [UNIT]   ns, us, ms, s, sec, m, min, h, d, w, y (365 days); without a unit: what the option says
+//
+// NUMBER is 0 or more, with a decimal fraction if need be (1.5, 1e3). Blanks may stand between it and its unit.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace tidemark {
 
@@ -11,7 +20,7 @@ inline constexpr std::uint64_t kMiB = 1024 * kKiB;
 inline constexpr std::uint64_t kGiB = 1024 * kMiB;
 
 /// "1536.0 MiB", "12.3 GiB", "512 B": binary units, spelled out; one decimal from KiB on. "≥ 16.0 EiB" of the largest
-/// number, at which sums stop (saturating.h).
+/// number, at which sums stop (arithmetic.h).
 [[nodiscard]] std::string format_bytes(std::uint64_t bytes);
 
 /// "12.345 s", "3.2 ms", "17 ns".
@@ -19,5 +28,18 @@ inline constexpr std::uint64_t kGiB = 1024 * kMiB;
 
 /// "1,234,567".
 [[nodiscard]] std::string format_count(std::uint64_t count);
+
+/// Bytes, rounded to whole ones. None where it is no size, or 2^63 bytes or more.
+[[nodiscard]] std::optional<std::uint64_t> parse_size(std::string_view text);
+
+inline constexpr double kNanosecond = 1;  ///< in nanoseconds, as are those below
+inline constexpr double kMillisecond = 1e6;
+inline constexpr double kSecond = 1e9;
+
+/// A time, in units of `unit_ns` nanoseconds. None where it is no time.
+[[nodiscard]] std::optional<double> parse_time(std::string_view text, double unit_ns);
+
+/// Whether a number has no unit after it, which then depends on who reads it.
+[[nodiscard]] bool has_no_unit(std::string_view text);
 
 }  // namespace tidemark

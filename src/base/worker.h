@@ -1,6 +1,8 @@
 // Work that may take long, done in order on a thread of its own, so that whoever samples never waits.
 #pragma once
 
+#include <sched.h>
+
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -58,5 +60,11 @@ class Worker {
   bool finished_ = false;
   bool told_ = false;
 };
+
+/// Those that this process may use (its affinity); 0: not known. Any thread.
+[[nodiscard]] inline std::uint32_t usable_processors() {
+  cpu_set_t usable;
+  return ::sched_getaffinity(0, sizeof(usable), &usable) == 0 ? static_cast<std::uint32_t>(CPU_COUNT(&usable)) : 0;
+}
 
 }  // namespace tidemark

@@ -8,7 +8,7 @@
 
 #include "cli/follow.h"
 #include "cli/reading.h"
-#include "query/simulated_advice.h"
+#include "query/recording.h"
 #include "report/common/terminal.h"
 #include "report/formats.h"
 

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "analyze/common/analysis_options.h"
-#include "base/parse_units.h"
 #include "base/units.h"
 #include "cli/command_model.h"
 

@@ -5,7 +5,7 @@
 #include "collect/machine/inventory.h"
 #include "plan/gpu_profiles.h"
 #include "query/results/machine_results.h"
-#include "report/machine/text.h"
+#include "report/common/text.h"
 
 namespace tidemark::cli {
 namespace {

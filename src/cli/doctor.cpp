@@ -4,7 +4,7 @@
 #include "cli/reading.h"
 #include "doctor/diagnosis.h"
 #include "query/results/machine_results.h"
-#include "report/machine/text.h"
+#include "report/common/text.h"
 
 namespace tidemark::cli {
 

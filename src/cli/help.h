@@ -1,4 +1,5 @@
-// The text of --help, made from the model of the command line.
+// The text of --help and the manual page (the template share/man/tidemark.1.in), made from the model of the command
+// line.
 #pragma once
 
 #include <cstddef>
@@ -22,5 +23,8 @@ namespace tidemark::cli {
 
 /// Prints it on stdout. The exit code.
 int print_help(const CommandModel& command);
+
+/// `page` with @SYNOPSIS@, @OPTIONS@ (of the program) and @COMMANDS@ replaced.
+[[nodiscard]] std::string manual_page(const CommandModel& program, std::string page);
 
 }  // namespace tidemark::cli

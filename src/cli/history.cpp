@@ -5,12 +5,11 @@
 #include <cmath>
 #include <memory>
 
-#include "base/output_file.h"
-#include "base/parse_units.h"
+#include "base/units.h"
 #include "cli/reading.h"
 #include "query/results/machine_results.h"
 #include "report/chart/chart.h"
-#include "report/history/text.h"
+#include "report/common/text.h"
 
 namespace tidemark::cli {
 namespace {
@@ -39,8 +38,8 @@ int run(const HistoryArguments& arguments) {
   const auto history = read_history(arguments.file, query);
   if (!history) return fail(history.error().message);
   if (!arguments.plot.empty()) {
-    const auto picture = draw_usage(as_state(*history), ChartFormat::png, UsageTimes::of_day);
-    const auto written = picture ? write_file(arguments.plot, *picture) : Result<void>(picture.error());
+    const auto written =
+        write_picture(arguments.plot, draw_usage(as_state(*history), ChartFormat::png, UsageTimes::of_day));
     if (!written) return fail(written.error().message);
   }
   if (arguments.format == "json") return write_output(arguments.output, to_json(*history));

@@ -6,7 +6,6 @@
 #include "cli/command.h"
 #include "cli/watching.h"
 #include "query/words/printable.h"
-#include "tui/notices.h"
 #include "tui/program.h"
 #include "tui/signals.h"
 #include "tui/terminal/display.h"

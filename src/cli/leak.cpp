@@ -5,7 +5,7 @@
 #include "cli/command.h"
 #include "cli/watching.h"
 #include "query/results/machine_results.h"
-#include "report/monitor/text.h"
+#include "report/common/text.h"
 
 namespace tidemark::cli {
 namespace {

@@ -5,7 +5,7 @@
 #include "cli/reading.h"
 #include "model/model_facts.h"
 #include "query/results/machine_results.h"
-#include "report/model/text.h"
+#include "report/common/text.h"
 
 namespace tidemark::cli {
 namespace {

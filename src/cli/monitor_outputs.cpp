@@ -13,8 +13,8 @@
 #include <mutex>
 #include <utility>
 
-#include "base/parse_units.h"
 #include "base/standard_streams.h"
+#include "base/units.h"
 #include "http/curl_api.h"
 #include "http/endpoint.h"
 #include "publish/actions/risk_actions.h"
@@ -229,7 +229,7 @@ void MonitorOutputs::update(const MachineState& state, const std::vector<Monitor
 void MonitorOutputs::update(const MachineState& state, const std::vector<RiskChange>& changes,
                             const Recorded& recorded) {
   for (const RiskChange& change : changes) {
-    if (parts_->actions) parts_->actions->tell(change, [&] { return to_json(change); });
+    if (parts_->actions) parts_->actions->act_on(change, [&] { return to_json(change); });
     if (parts_->history) parts_->history->add(change, device_of(state, change.device), to_json(change));
   }
   if (parts_->history) parts_->history->add(state);

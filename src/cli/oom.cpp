@@ -6,7 +6,7 @@
 #include "cli/watching.h"
 #include "query/results/machine_results.h"
 #include "query/words/monitors.h"
-#include "report/monitor/text.h"
+#include "report/common/text.h"
 
 namespace tidemark::cli {
 namespace {

@@ -18,8 +18,8 @@
 
 #include "analyze/plan/verification.h"
 #include "analyze/sweep/fit.h"
+#include "base/output_file.h"
 #include "base/scoped_fd.h"
-#include "base/scratch_folder.h"
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/reading.h"

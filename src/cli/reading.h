@@ -14,8 +14,8 @@
 #include "analyze/common/analysis_options.h"
 #include "base/result.h"
 #include "cli/command.h"
-#include "query/open_recording.h"
-#include "report/common/progress.h"
+#include "query/recording.h"
+#include "report/common/terminal.h"
 #include "store/store.h"
 #include "store/symbols.h"
 

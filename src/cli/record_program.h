@@ -1,4 +1,4 @@
-// Running a program so that it is recorded: what `run` and `plan` share.
+// Running a program so that it is recorded: what `run` and `plan` share; and what is said of a dump of its recording.
 #pragma once
 
 #include <functional>
@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "collect/recorder/recorder.h"
+#include "collect/recorder/session/dump.h"
 #include "launch/child_process.h"
 
 namespace tidemark::cli {
@@ -30,5 +31,9 @@ int record_program(const ProgramOptions& options, const std::function<void(const
 
 /// "tidemark: MESSAGE" on stderr, of which paths and commands are anybody's.
 void say_printable(const std::string& message);
+
+/// At most ten lines: the verdict of `explain`, or who was killed, and the files. Reads the dump's recordings. Safe to
+/// call on any thread, for files that nobody writes any more.
+[[nodiscard]] std::vector<std::string> verdict_of(const Dump& dump);
 
 }  // namespace tidemark::cli

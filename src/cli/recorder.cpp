@@ -28,7 +28,7 @@
 #include "cli/command.h"
 #include "cli/record_program.h"
 #include "cli/recording_options.h"
-#include "collect/recorder/descriptors.h"
+#include "collect/recorder/process_facts.h"
 #include "launch/environment.h"
 
 namespace tidemark::cli {
@@ -131,7 +131,7 @@ int run(const Options& options) {
   auto free = check_free(recorder_options,
                          "name another file, or ask for it to be replaced (Python: force=True; C++: replace)");
   if (!free) return fail(free.error().message);
-  const std::string unwritable = why_unwritable(recorder_options.output);
+  const std::string unwritable = unwritable_reason(recorder_options.output);
   if (!unwritable.empty()) return fail(unwritable);
   const auto library = find_preload_library();
   if (!library) return fail(library.error().message);

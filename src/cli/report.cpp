@@ -2,7 +2,7 @@
 #include <memory>
 
 #include "cli/reading.h"
-#include "report/html/html.h"
+#include "report/html/page_contents.h"
 
 namespace tidemark::cli {
 namespace {

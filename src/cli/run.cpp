@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/units.h"
-#include "cli/keep_options.h"
 #include "cli/reading.h"
 #include "cli/record_program.h"
 #include "cli/recording_options.h"

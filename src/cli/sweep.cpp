@@ -154,16 +154,11 @@ Result<void> write_outputs(const std::string& folder, const Sweep& sweep, const 
   if (auto written = write_file(folder + "/sweep.json", to_json(sweep)); !written) return written;
   if (auto written = write_file(folder + "/sweep.csv", to_csv(sweep)); !written) return written;
   if (plot == "none") return {};
-  const ChartFormat format = plot == "svg" ? ChartFormat::svg : ChartFormat::png;
-  const auto curves = draw_sweep_curves(sweep, format);
-  if (!curves) return curves.error();
-  if (auto written = write_file(
-          fmt::format("{}/{}.{}", folder, preset != nullptr ? DpSgdPreset::kCurves : "curves", plot), *curves);
-      !written)
-    return written;
-  const auto fits = draw_sweep_fits(sweep, format);
-  if (!fits) return fits.error();
-  return write_file(fmt::format("{}/{}.{}", folder, preset != nullptr ? DpSgdPreset::kFits : "fits", plot), *fits);
+  const auto write = [&](const char* name, const auto& draw) {
+    return write_picture(fmt::format("{}/{}.{}", folder, name, plot), draw(sweep, chart_format(plot)));
+  };
+  auto written = write(preset != nullptr ? DpSgdPreset::kCurves : "curves", draw_sweep_curves);
+  return written ? write(preset != nullptr ? DpSgdPreset::kFits : "fits", draw_sweep_fits) : written;
 }
 
 Result<SweepRequest> request_of(const SweepOptions& options, const DpSgdPreset* preset) {

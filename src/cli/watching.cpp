@@ -13,7 +13,6 @@
 #include <filesystem>
 #include <utility>
 
-#include "base/output_file.h"
 #include "base/scoped_fd.h"
 #include "base/standard_streams.h"
 #include "cli/command.h"
@@ -184,7 +183,7 @@ Result<void> watch(const WatchOptions& options, EngineOptions engine_options, co
                : Clock::time_point::max();
   while (engine.end() == WatchEnd::not_yet) {
     progress.show(engine.state(), duration);
-    const bool begins = engine.state().begins();  // a report is of one answer at least
+    const bool begins = engine.state().is_starting();  // a report is of one answer at least
     const bool signalled = signals.wait_until(begins ? engine.next_tick() : std::min(end, engine.next_tick()));
     const std::vector<MonitorEvent>& events = engine.tick();
     if (auto missing = missing_device(engine.state(), "--devices")) return *std::move(missing);
@@ -192,7 +191,7 @@ Result<void> watch(const WatchOptions& options, EngineOptions engine_options, co
     (*outputs)->update(engine.state(), events, recorded);
     if (signalled) {
       engine.set_end(WatchEnd::interrupted);
-    } else if (engine.end() == WatchEnd::not_yet && Clock::now() >= end && !engine.state().begins()) {
+    } else if (engine.end() == WatchEnd::not_yet && Clock::now() >= end && !engine.state().is_starting()) {
       engine.set_end(WatchEnd::duration);
     }
   }
@@ -210,8 +209,7 @@ int write_reports(const WatchOptions& options, const MachineState& state, const 
     code = write_output(options.output, report.json());
   }
   if (options.plot) {
-    const auto picture = draw_usage(state, ChartFormat::png);
-    const auto written = picture ? write_file(plot_path(options.output), *picture) : Result<void>(picture.error());
+    const auto written = write_picture(plot_path(options.output), draw_usage(state, ChartFormat::png));
     if (!written) code = fail(written.error().message);
   }
   const int printed = print(options.format == "json" ? report.json() : report.text(detect_terminal(STDOUT_FILENO)));

@@ -11,7 +11,7 @@
 #include "cpp_api/results.h"
 #include "monitor/engine.h"
 #include "monitor/monitor_thread.h"
-#include "monitor/on_risk.h"
+#include "monitor/risk_notifier.h"
 #include "query/results/machine_results.h"
 #include "query/words/risks.h"
 

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <utility>
 
-#include "base/output_file.h"
 #include "base/standard_streams.h"
 #include "cpp_api/results.h"
 #include "inprocess/performance/training_monitor.h"
@@ -129,11 +128,8 @@ std::string PerformanceMonitor::prometheus() const {
 }
 
 void PerformanceMonitor::save_chart(const std::string& path) const {
-  constexpr std::string_view kSvg = ".svg";
-  const bool svg = path.size() >= kSvg.size() && path.compare(path.size() - kSvg.size(), kSvg.size(), kSvg) == 0;
-  const std::string picture =
-      value_or_throw(draw_performance(parts_->monitor.report(), svg ? ChartFormat::svg : ChartFormat::png));
-  check(write_file(path, picture));
+  const ChartFormat format = path.ends_with(".svg") ? ChartFormat::svg : ChartFormat::png;
+  check(write_picture(path, draw_performance(parts_->monitor.report(), format)));
 }
 
 }  // namespace v1

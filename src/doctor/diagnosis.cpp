@@ -1,7 +1,5 @@
 #include "doctor/diagnosis.h"
 
-#include "doctor/checks.h"
-
 namespace tidemark {
 
 Diagnosis diagnose(const std::string& program) {

@@ -1,6 +1,6 @@
 #include <algorithm>
 
-#include "doctor/checks.h"
+#include "doctor/diagnosis.h"
 
 namespace tidemark {
 namespace {

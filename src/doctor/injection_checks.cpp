@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "doctor/checks.h"
+#include "doctor/diagnosis.h"
 #include "launch/environment.h"
 
 namespace tidemark {

@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "collect/ring/layout.h"
-#include "doctor/checks.h"
+#include "doctor/diagnosis.h"
 
 namespace tidemark {
 namespace {

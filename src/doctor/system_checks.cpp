@@ -10,7 +10,7 @@
 
 #include "base/scoped_fd.h"
 #include "collect/machine/processes.h"
-#include "doctor/checks.h"
+#include "doctor/diagnosis.h"
 
 namespace tidemark {
 namespace {

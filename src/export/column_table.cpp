@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "analyze/common/annotations.h"
-#include "analyze/common/devices.h"
+#include "analyze/common/recording_info.h"
 #include "analyze/common/stack_names.h"
 #include "query/words/frame_text.h"
 #include "query/words/printable.h"

@@ -1,3 +1,5 @@
+#include "report/common/csv.h"
+
 #include <fmt/format.h>
 
 #include <cstddef>
@@ -8,7 +10,6 @@
 
 #include "export/column_table.h"
 #include "export/format.h"
-#include "report/common/csv_field.h"
 
 namespace tidemark {
 namespace {

@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "analyze/common/annotations.h"
-#include "analyze/common/devices.h"
 #include "analyze/common/recording_info.h"
 #include "analyze/common/stack_names.h"
 #include "analyze/common/totals.h"

@@ -10,7 +10,7 @@
 
 #include "analyze/common/profile.h"
 #include "analyze/common/recording_info.h"
-#include "base/saturating.h"
+#include "base/arithmetic.h"
 #include "base/units.h"
 #include "export/format.h"
 #include "export/frame_list.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "analyze/common/devices.h"
+#include "analyze/common/recording_info.h"
 #include "export/format.h"
 #include "export/pytorch_pickle.h"
 #include "query/words/printable.h"

@@ -69,8 +69,8 @@ void Follower::forget_marks_before(std::uint64_t time_ns) {
   if (reader_) reader_->forget_marks_before(time_ns);
 }
 
-bool Follower::look_ahead(ScannedPart& part) {
-  if (part_) return part_->look_ahead(part);
+bool Follower::scan_ahead(ScannedPart& part) {
+  if (part_) return part_->scan_ahead(part);
   if (scan_.offset() < offset()) scan_ = FrameScan(offset());  // a frame ends where the reader is
   const bool all = scan_.advance(fd_.get(), part);
   if (part.state_offset) state_ahead_ = part.state_offset;
@@ -130,7 +130,7 @@ void Follower::finish(FollowState state) {
   state_ = state;
 }
 
-bool Follower::look_at_the_writer() {
+bool Follower::check_writer() {
   const bool replaced = part_ ? part_->has_gap() : file_bytes() < offset();
   if (reader_ && (reader_->finished() || replaced)) {
     finish(definitions().end ? FollowState::ended : FollowState::changed);
@@ -165,7 +165,7 @@ Result<bool> Follower::next(FollowedBatch& batch) {
         return true;
       }
     }
-    if (!look_at_the_writer()) break;
+    if (!check_writer()) break;
   }
   return false;
 }

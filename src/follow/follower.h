@@ -74,8 +74,8 @@ class Follower {
 
   /// Looks at the frames that were written since the last call, ahead of what next() has read, without their events.
   /// Adds what they come to. False where there is more to look at.
-  bool look_ahead(ScannedPart& part);
-  /// Whether look_ahead() has found a place where a reader can begin, behind what next() has read.
+  bool scan_ahead(ScannedPart& part);
+  /// Whether scan_ahead() has found a place where a reader can begin, behind what next() has read.
   [[nodiscard]] bool can_pass_over() const;
   /// Has next() go on at that place. Of a part that is kept: use open_latest().
   void pass_over();
@@ -112,7 +112,7 @@ class Follower {
   /// Fills `batch` as far as the file goes.
   Result<void> read(FollowedBatch& batch);
   /// Nothing comes for now. Returns whether it is worth reading once more.
-  bool look_at_the_writer();
+  bool check_writer();
   void finish(FollowState state);
 
   ScopedFd fd_;

@@ -80,7 +80,7 @@ Result<std::shared_ptr<KeptPart>> KeptPart::open(const KeptSegment& segment) {
   if (!writer) return writer.error();
   (*writer)->leave_out_checkpoints();
   part->joiner_ = std::make_unique<SegmentJoiner>(std::move(*writer));
-  part->look();
+  part->find_segments();
   if (part->waiting_.empty()) return Error{fmt::format("{}: is no longer there", segment.path())};
   const auto newest =
       std::find_if(part->waiting_.rbegin(), part->waiting_.rend(), [](const Open& open) { return has_begun(open.fd); });
@@ -105,7 +105,7 @@ void KeptPart::begin_with_newest() {
 }
 
 // From segment to segment, as far as they are open; those before the one that is being read are over.
-bool KeptPart::look_ahead(ScannedPart& part) {
+bool KeptPart::scan_ahead(ScannedPart& part) {
   std::vector<std::pair<const KeptSegment*, int>> segments;
   if (reader_) segments.emplace_back(&here_, fd_.get());
   for (const Open& open : waiting_) segments.emplace_back(&open.segment, open.fd.get());
@@ -133,7 +133,7 @@ bool KeptPart::can_begin_later() const {
   return reader_ && scanned_ == here_ && state_ahead_ && *state_ahead_ >= reader_->offset();
 }
 
-void KeptPart::look() {
+void KeptPart::find_segments() {
   looked_at_ = Clock::now();
   for (KeptSegment& segment : later_segments(latest_)) {
     if (waiting_.size() == kMaxWaiting) return;
@@ -181,7 +181,7 @@ bool KeptPart::next_may_come() const {
 }
 
 Result<bool> KeptPart::at_end_of_segment() {
-  look();
+  find_segments();
   bool next_begun = !waiting_.empty() && has_begun(waiting_.front().fd);
   if (!joiner_->end() && next_begun) {
     // What the recorder wrote before it began the next one.
@@ -211,7 +211,7 @@ Result<bool> KeptPart::at_end_of_segment() {
 }
 
 Result<std::size_t> KeptPart::read(std::span<std::byte> out) {
-  if (Clock::now() - looked_at_ >= kLookAgain) look();
+  if (Clock::now() - looked_at_ >= kLookAgain) find_segments();
   while (bytes_.size() < out.size()) {
     const auto advanced = advance();
     if (!advanced) return advanced.error();

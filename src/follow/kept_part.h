@@ -37,7 +37,7 @@ class KeptPart {
   Result<std::size_t> read(std::span<std::byte> out);
 
   /// As those of Follower.
-  bool look_ahead(ScannedPart& part);
+  bool scan_ahead(ScannedPart& part);
   [[nodiscard]] bool can_begin_later() const;
 
   /// Bytes in files that were not read yet.
@@ -61,7 +61,7 @@ class KeptPart {
   explicit KeptPart(KeptSegment before_all) : latest_(std::move(before_all)) {}
 
   /// Opens what has come since.
-  void look();
+  void find_segments();
   Result<bool> begin_next();
   /// One frame, or the step to the next segment. False where there is neither.
   Result<bool> advance();
@@ -81,7 +81,7 @@ class KeptPart {
   ScopedFd fd_;                                  ///< likewise
   KeptSegment here_;                             ///< likewise
   std::optional<std::uint64_t> begin_at_state_;  ///< in the first segment
-  KeptSegment scanned_;                          ///< up to where look_ahead() has come
+  KeptSegment scanned_;                          ///< up to where scan_ahead() has come
   std::optional<std::uint64_t> state_ahead_;     ///< offset of the latest state frame in that
   FrameScan scan_{format::kFileHeaderBytes};
   std::optional<std::uint64_t> earlier_end_ns_;

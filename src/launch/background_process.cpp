@@ -2,18 +2,66 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
+#include <string_view>
 #include <thread>
 #include <utility>
 
+#include "base/scoped_fd.h"
+
 namespace tidemark {
 namespace {
+
+// Pointers to the strings, null at the end.
+std::vector<char*> pointers_to(const std::vector<std::string>& words) {
+  std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
+  for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// The variables of this process with those in `added`.
+std::vector<char*> environment_with(const std::vector<std::string>& added) {
+  std::vector<char*> variables = pointers_to(added);
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const std::string_view name = std::string_view(*variable).substr(0, std::string_view(*variable).find('=') + 1);
+    const bool replaced = std::any_of(
+        added.begin(), added.end(), [&](const std::string& other) { return !name.empty() && other.starts_with(name); });
+    if (!replaced) variables.insert(variables.end() - 1, *variable);
+  }
+  return variables;
+}
+
+// The child says in `error` why it cannot execute the program. On Linux it may make system calls and write to our
+// memory, as the one of posix_spawn() does, which would not restore limits, knows no PR_SET_PDEATHSIG and runs no
+// script without a first line.
+//
+// NOLINTBEGIN(clang-analyzer-unix.Vfork,clang-analyzer-security.insecureAPI.vfork,bugprone-unsafe-functions)
+pid_t start_child(const char* file, char* const* arguments, char* const* environment,
+                  const std::function<void()>& prepare, volatile int* error) {
+  const pid_t pid = ::vfork();
+  if (pid == 0) {
+    prepare();
+    ::execvpe(file, arguments, environment);
+    *error = errno;
+    ::_exit(127);
+  }
+  if (pid < 0) *error = errno;
+  return pid;
+}
+// NOLINTEND(clang-analyzer-unix.Vfork,clang-analyzer-security.insecureAPI.vfork,bugprone-unsafe-functions)
 
 using Clock = std::chrono::steady_clock;
 
@@ -33,7 +81,36 @@ void become_background(pid_t parent, int nothing, StandardDescriptors descriptor
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
+using Clock = std::chrono::steady_clock;
+
+// Reads until the end. False when the time is over before.
+bool read_all(const ScopedFd& fd, Clock::time_point deadline, std::string& text) {
+  for (;;) {
+    const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
+    pollfd entry{fd.get(), POLLIN, 0};
+    if (left <= 0 || ::poll(&entry, 1, static_cast<int>(left)) == 0) return false;
+    std::array<char, 4096> part{};
+    const ssize_t got = ::read(fd.get(), part.data(), part.size());
+    if (got <= 0) return true;
+    text.append(part.data(), static_cast<std::size_t>(got));
+  }
+}
+
 }  // namespace
+
+int execute(const Command& command, const std::function<void()>& prepare, pid_t& pid) {
+  const std::vector<char*> arguments = pointers_to(command.words);
+  const std::vector<char*> environment = environment_with(command.environment);
+  const char* const file = command.file.empty() ? arguments.front() : command.file.c_str();
+  volatile int error = 0;
+  const pid_t child = start_child(file, arguments.data(), environment.data(), prepare, &error);
+  if (error == 0) {
+    pid = child;
+  } else if (child > 0) {
+    ::waitpid(child, nullptr, 0);
+  }
+  return error;
+}
 
 Result<ScopedFd> open_output(const std::string& path) {
   ScopedFd fd(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
@@ -92,6 +169,31 @@ void BackgroundProcess::end() {
   if (pid_ == 0) return;
   ::kill(-group, SIGKILL);
   ::waitpid(std::exchange(pid_, 0), nullptr, 0);
+}
+
+Result<ProgramOutput> program_output(std::vector<std::string> words, std::chrono::seconds patience) {
+  const std::string program = words.front();
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
+    return Error{fmt::format("cannot run {}: {}", program, std::strerror(errno))};
+  }
+  const ScopedFd answers(ends[0]);
+  ScopedFd answers_end(ends[1]);
+  auto process = BackgroundProcess::start({std::move(words)}, {.out = answers_end.get()});
+  if (!process) return process.error();
+  answers_end.reset();
+  const Clock::time_point deadline = Clock::now() + patience;
+  ProgramOutput output;
+  bool in_time = read_all(answers, deadline, output.text);
+  while (in_time) {
+    if (const auto end = process->ended()) {
+      output.exit_code = end->exit_code;
+      return output;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    in_time = Clock::now() < deadline;
+  }
+  return Error{fmt::format("{} did not answer within {} s", program, patience.count())};
 }
 
 }  // namespace tidemark

@@ -1,4 +1,5 @@
-// A program that works for us, and ends with us.
+// Programs that this process starts: one that works for us and ends with us, and one that answers a question on its
+// stdout and ends.
 #pragma once
 
 #include <sys/types.h>
@@ -6,14 +7,25 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "base/scoped_fd.h"
-#include "launch/execute.h"
 
 namespace tidemark {
+
+struct Command {
+  std::vector<std::string> words;             ///< the program and its arguments
+  std::vector<std::string> environment = {};  ///< variables ("NAME=value") that are set for it
+  std::string file = {};                      ///< what is executed where it is not the first word, looked up in PATH
+};
+
+/// Starts a program. `prepare` runs in the child, which shares the memory of this process until then: it may make
+/// system calls and nothing else. Takes no descriptor. 0, or the error as posix_spawnp() returns it.
+[[nodiscard]] int execute(const Command& command, const std::function<void()>& prepare, pid_t& pid);
 
 /// Descriptors that become stdout, stderr and stdin of a program. Below 0: nothing, as of /dev/null.
 struct StandardDescriptors {
@@ -55,5 +67,14 @@ class BackgroundProcess {
   pid_t pid_ = 0;  // 0 once it has ended
   std::chrono::steady_clock::time_point start_;
 };
+
+struct ProgramOutput {
+  std::string text;
+  std::optional<int> exit_code;  ///< none when a signal ended it
+};
+
+/// Runs a program, found in PATH, with an empty stdin; its stderr is this process'. An error when it does not start, or
+/// does not end in time: then it is killed.
+[[nodiscard]] Result<ProgramOutput> program_output(std::vector<std::string> words, std::chrono::seconds patience);
 
 }  // namespace tidemark

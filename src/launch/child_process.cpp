@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "launch/execute.h"
+#include "launch/background_process.h"
 
 namespace tidemark {
 

@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "launch/program_output.h"
+#include "launch/background_process.h"
 
 namespace tidemark {
 

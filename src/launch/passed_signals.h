@@ -1,4 +1,5 @@
-// The signals that somebody sends to us and means for the program.
+// The signals that somebody sends to us and means for the program, and those that would end this process while it has
+// something to finish or to remove.
 //
 // The program is in our process group, as it would be without us. A terminal's Ctrl-C and Ctrl-Z, a shell's job control
 // and kill(-PGID) reach both of us; kill(PID), with the only number that the shell knows, reaches us alone and has to
@@ -13,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -98,6 +100,30 @@ class PassedSignals {
   std::optional<rlimit> processor_time_before_;
   ScopedFd fd_;
   GroupWitness witness_;
+};
+
+/// While it exists, signals that would end this process (SIGINT, SIGTERM, SIGHUP, but for those that it ignores) are
+/// kept: stopped() says whether one has come. It is delivered when this object goes, unless it was taken. One object at
+/// a time, before other threads are started.
+class StopSignals {
+ public:
+  StopSignals();
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+  ~StopSignals();
+
+  /// Waits until a child has ended or a signal has come, but no longer than this.
+  void wait(std::chrono::milliseconds most);
+  /// Whether one has come.
+  [[nodiscard]] bool stopped();
+  /// The signal that came, if one did: whoever takes it ends this process or does not.
+  [[nodiscard]] std::optional<int> take();
+
+ private:
+  sigset_t ending_;
+  sigset_t waking_;  // these and SIGCHLD
+  sigset_t before_;
+  std::optional<int> stopped_;
 };
 
 }  // namespace tidemark

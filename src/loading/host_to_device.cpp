@@ -7,8 +7,8 @@
 #include <cstring>
 #include <utility>
 
-#include "base/processors.h"
 #include "base/thread_without_signals.h"
+#include "base/worker.h"
 
 namespace tidemark {
 

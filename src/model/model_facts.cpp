@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
-#include "base/saturating.h"
+#include "base/arithmetic.h"
 #include "model/names.h"
 
 namespace tidemark {

@@ -7,6 +7,8 @@
 #include <optional>
 #include <string_view>
 
+#include "monitor/machine_state.h"
+
 namespace tidemark {
 
 std::vector<std::string> device_keys(const std::vector<DeviceInfo>& devices) {
@@ -38,6 +40,13 @@ void set_numbers(DeviceInfo& info, const std::string& key) {
 
 bool is_choice(const std::string& choice, const std::string& key, const DeviceInfo& device) {
   return choice == key || (!device.uuid.empty() && choice == device.uuid);
+}
+
+std::string device_id(const WatchedDevice& device) {
+  if (device.is_host) return "host";
+  if (!device.info.uuid.empty()) return device.info.uuid;
+  if (!device.info.bus_id.empty() && !device.info.instance_of) return device.info.bus_id;
+  return device.info.vendor + ":" + device.key;
 }
 
 }  // namespace tidemark

@@ -21,4 +21,10 @@ void set_numbers(DeviceInfo& info, const std::string& key);
 /// Whether `choice` means the device: its key or its UUID.
 [[nodiscard]] bool is_choice(const std::string& choice, const std::string& key, const DeviceInfo& device);
 
+struct WatchedDevice;
+
+/// A name for a device that stays: unique on its host, and the same tomorrow: its UUID, or its PCI address, or vendor
+/// and number; "host" for the host's memory.
+[[nodiscard]] std::string device_id(const WatchedDevice& device);
+
 }  // namespace tidemark

@@ -88,7 +88,7 @@ const std::vector<MonitorEvent>& MonitorEngine::tick() {
   if (!machine_) return events_;
   (void)machine_->update();
   add_changes();
-  look_at_machine();
+  sample_machine();
   if (options_.follow) follow();
   return events_;
 }
@@ -101,7 +101,7 @@ void MonitorEngine::follow() {
   machine_->add_peaks(recordings_.take_peaks());
   if (options_.owners) recordings_.update_owners();
   if (options_.endless) recordings_.forget_ended();
-  look_at_recordings();
+  read_recordings();
 }
 
 MonitorEngine::Clock::time_point MonitorEngine::next_tick() const {
@@ -109,7 +109,7 @@ MonitorEngine::Clock::time_point MonitorEngine::next_tick() const {
   if (options_.follow && !recordings_.caught_up()) return ticked_ + kBetweenCatchingUp;
   const bool awaits_recorders =
       options_.follow && !recordings_.heard() && Clock::now() < began_ + kPatienceForRecorders;
-  if (awaits_recorders || state().begins()) return ticked_ + kMinBetweenTicks;
+  if (awaits_recorders || state().is_starting()) return ticked_ + kMinBetweenTicks;
   return ticked_ + std::clamp<std::chrono::nanoseconds>(options_.machine.interval, kMinBetweenTicks, kMaxBetweenTicks);
 }
 
@@ -137,7 +137,7 @@ void MonitorEngine::add_changes() {
   }
 }
 
-void MonitorEngine::look_at_machine() {
+void MonitorEngine::sample_machine() {
   const MachineState& now = machine_->state();
   if (!has_missed_device_ && !now.missing_keys.empty()) {
     has_missed_device_ = true;
@@ -152,7 +152,7 @@ void MonitorEngine::look_at_machine() {
   add_event(MonitorEventKind::process_ended);
 }
 
-void MonitorEngine::look_at_recordings() {
+void MonitorEngine::read_recordings() {
   for (SeenRecording& seen : seen_) seen.present = false;
   const auto add = [this](MonitorEventKind kind, const RecordedProcess& process) {
     add_event(kind, process.problem);

@@ -23,9 +23,9 @@
 
 #include "base/result.h"
 #include "base/units.h"
-#include "monitor/kept_changes.h"
 #include "monitor/monitor.h"
 #include "monitor/recordings_watch.h"
+#include "monitor/risk_notifier.h"
 #include "monitor/watch_reports.h"
 
 namespace tidemark {
@@ -147,8 +147,8 @@ class MonitorEngine {
   void follow();
   void add_changes();
   void add_event(MonitorEventKind kind, std::string text = {});
-  void look_at_recordings();
-  void look_at_machine();
+  void read_recordings();
+  void sample_machine();
 
   EngineOptions options_;
   std::unique_ptr<MachineMonitor> machine_;  // null after finish()

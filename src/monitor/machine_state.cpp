@@ -59,7 +59,7 @@ bool MachineState::complete() const {
          });
 }
 
-bool MachineState::begins() const {
+bool MachineState::is_starting() const {
   return now_ns < kFirstAnswersNs && !complete();
 }
 

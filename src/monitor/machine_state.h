@@ -170,7 +170,7 @@ struct MachineState {
   /// Whether the host and every device have answered once, or will not.
   [[nodiscard]] bool complete() const;
   /// Whether first answers may come soon: not complete, and begun less than ten seconds ago.
-  [[nodiscard]] bool begins() const;
+  [[nodiscard]] bool is_starting() const;
 };
 
 }  // namespace tidemark

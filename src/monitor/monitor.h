@@ -18,10 +18,9 @@
 #include <vector>
 
 #include "analyze/forecast/forecaster.h"
-#include "collect/recorder/lanes/clock.h"
-#include "collect/recorder/sampling/sampler.h"
+#include "collect/recorder/lanes/lane_reader.h"
+#include "collect/recorder/sampling/sample_taker.h"
 #include "monitor/machine_state.h"
-#include "monitor/process_risks.h"
 #include "monitor/recorded_peaks.h"
 #include "monitor/risk_notifier.h"
 #include "monitor/risk_tracker.h"

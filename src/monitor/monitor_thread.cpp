@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/thread_without_signals.h"
-#include "monitor/kept_changes.h"
+#include "monitor/risk_notifier.h"
 
 namespace tidemark {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/scoped_fd.h"
-#include "collect/ring/questions.h"
+#include "collect/ring/layout.h"
 
 namespace tidemark {
 namespace {

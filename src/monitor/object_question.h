@@ -1,5 +1,5 @@
 // Which storages of a recorded Python program are new, and what refers to them: a question that the program answers
-// itself (collect/ring/questions.h; python/tidemark/_holders/_answer.py says how).
+// itself (collect/ring/layout.h; python/tidemark/_holders/_answer.py says how).
 #pragma once
 
 #include <sys/types.h>

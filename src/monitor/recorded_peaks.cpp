@@ -4,6 +4,8 @@
 #include <utility>
 #include <variant>
 
+#include "analyze/common/moment.h"
+
 namespace tidemark {
 namespace {
 
@@ -15,6 +17,28 @@ constexpr std::uint64_t kLateNs = 500'000'000;
 constexpr std::uint64_t kSilentNs = 5'000'000'000;
 // What the driver hands out: smaller blocks lie beside others in memory that is taken already.
 constexpr std::uint64_t kDriverUnit = std::uint64_t{2} << 20;
+
+RecordedOwners& of_device(std::vector<RecordedOwners>& owners, const Device& device) {
+  const auto found =
+      std::find_if(owners.begin(), owners.end(), [&](const RecordedOwners& known) { return known.device == device; });
+  if (found != owners.end()) return *found;
+  RecordedOwners& added = owners.emplace_back();
+  added.device = device;
+  return added;
+}
+
+template <typename Sums, typename Kind>
+void add(Sums& sums, Kind kind, std::uint64_t bytes) {
+  auto& sum = sums[static_cast<std::size_t>(kind)];
+  if (bytes > 0) sum = sum.value_or(0) + bytes;
+}
+
+template <typename Sums>
+void clear(Sums& sums) {
+  for (auto& sum : sums) {
+    if (sum) sum = 0;
+  }
+}
 
 }  // namespace
 
@@ -42,7 +66,7 @@ void RecordedPeaks::add(Recording recording, const FollowedBatch& batch) {
   batch.deliver_to(taker);
 }
 
-void RecordedPeaks::tell(Recording recording, const Read& read, const Held& held) {
+void RecordedPeaks::report(Recording recording, const Read& read, const Held& held) {
   if (held.counts == nullptr) return;
   const std::uint64_t bytes = held.driver_bytes.value_or(held.reserved_bytes);
   held.counts->take(recording, read.read_ns, bytes, held.driver_bytes.value_or(held.allocated_bytes));
@@ -66,7 +90,7 @@ void RecordedPeaks::add(Recording recording, Read& read, const Event& event) {
     const std::uint64_t size = event.size / kDriverUnit * kDriverUnit;
     bytes = held_after(event.kind, size, bytes);
   }
-  tell(recording, read, held);
+  report(recording, read, held);
 }
 
 void RecordedPeaks::add(Recording recording, Read& read, const SampleRecord& record) {
@@ -113,7 +137,7 @@ void RecordedPeaks::connect(Recording recording, Read& read) {
     device.counts->begin_anew(read.read_ns);
     if (held.counts != nullptr) held.counts->end(recording, read.read_ns);
     held.counts = counts;
-    tell(recording, read, held);
+    report(recording, read, held);
   }
 }
 
@@ -174,6 +198,26 @@ std::vector<RecordedPeak> RecordedPeaks::take() {
                         [&](const auto& read) { return read.second.clock == of.first.clock; });
   });
   return found;
+}
+
+void add_up_owners(std::vector<RecordedOwners>& owners, const AttributedStore& store) {
+  if (store.attribution == nullptr) return;
+  for (RecordedOwners& sums : owners) {  // a device without live blocks may not be in the window
+    clear(sums.categories);
+    clear(sums.components);
+  }
+  for (std::size_t device = 0; device < store.devices.size(); ++device) {
+    if (is_driver_memory(store.devices[device].device)) continue;
+    RecordedOwners& sums = of_device(owners, store.devices[device].device);
+    const HeldBlocks held = held_blocks(store, {Moment::Kind::end, 0, 0}, device, {});
+    for (const BlockId block : held.blocks) {
+      const Owner& owner = store.attribution->blocks[block.value];
+      add(sums.categories, owner.category, store.blocks.size[block.value]);
+      add(sums.components, owner.component, store.blocks.size[block.value]);
+    }
+    add(sums.categories, Category::unknown, held.unrecorded_bytes);
+    add(sums.components, Component::other, held.unrecorded_bytes);
+  }
 }
 
 }  // namespace tidemark

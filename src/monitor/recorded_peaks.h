@@ -1,13 +1,18 @@
-// The most that was used of each device between its samples, as far as recordings know it.
+// What recordings know of each device: the most that was used of it between its samples, and whose the memory of a
+// recorded process is now, by category and component: what metrics tell of it.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "analyze/attribution/attributed_store.h"
+#include "analyze/attribution/attribution.h"
 #include "follow/follower.h"
 #include "monitor/device_peaks.h"
 #include "trace/event.h"
@@ -83,7 +88,7 @@ class RecordedPeaks {
 
   void add(Recording recording, Read& read, const Event& event);
   void add(Recording recording, Read& read, const SampleRecord& record);
-  static void tell(Recording recording, const Read& read, const Held& held);
+  static void report(Recording recording, const Read& read, const Held& held);
   /// Connects what the program has with the devices that it is of.
   void connect(Recording recording, Read& read);
   void disconnect(Recording recording, Read& read);
@@ -92,5 +97,17 @@ class RecordedPeaks {
   std::map<Recording, Read> read_;
   std::map<Tracked, DevicePeaks> peaks_;
 };
+
+/// Bytes of a device, by the values of the enumerations. None: nothing was ever of it. What was, and is not now, is 0.
+struct RecordedOwners {
+  Device device;
+  std::array<std::optional<std::uint64_t>, std::size(kCategoryNames)> categories = {};
+  std::array<std::optional<std::uint64_t>, std::size(kComponentNames)> components = {};
+};
+
+/// Replaces what `owners` says by what is alive at the end of a recording, or of its window. The categories of a device
+/// add up to what its allocator holds, and so do the components. Memory of the driver is left out. Nothing where the
+/// recording has no attribution.
+void add_up_owners(std::vector<RecordedOwners>& owners, const AttributedStore& store);
 
 }  // namespace tidemark

@@ -279,7 +279,7 @@ void RecordingsWatch::see_gap(Followed& followed, const Event& event) const {
 // Totals first: what they are is not late, however many events there are.
 void RecordingsWatch::read_newest(Followed& followed, Clock::time_point until) {
   if (followed.follower == nullptr || !followed.process.problem.empty()) return;
-  look_ahead(followed);
+  scan_ahead(followed);
   if (!followed.past_bytes) followed.past_bytes = followed.follower->behind();
   if (is_too_late(followed)) pass_over(followed);
   std::uint64_t bytes = 0;
@@ -295,16 +295,16 @@ void RecordingsWatch::read_newest(Followed& followed, Clock::time_point until) {
   lag.behind_bytes = at_end ? 0 : followed.follower->behind();
   lag.behind_seconds = 0.0;
   if (lag.behind_bytes == 0) return;
-  look_ahead(followed);
+  scan_ahead(followed);
   lag.behind_seconds = followed.newest_ns > 0
                            ? std::optional(seconds_between(followed.read_until_ns, followed.newest_ns))
                            : seconds_since(followed.process.recording, followed.read_until_ns);
   if (lag.is_late()) followed.process.steps.reset();
 }
 
-void RecordingsWatch::look_ahead(Followed& followed) {
+void RecordingsWatch::scan_ahead(Followed& followed) {
   ScannedPart part;
-  const bool all = followed.follower->look_ahead(part);
+  const bool all = followed.follower->scan_ahead(part);
   if (!part.totals) return;
   followed.newest_ns = std::max(followed.newest_ns, part.totals->time_ns);
   take(followed, *part.totals);

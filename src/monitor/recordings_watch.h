@@ -19,7 +19,6 @@
 #include "follow/step_sources.h"
 #include "monitor/machine_state.h"
 #include "monitor/object_question.h"
-#include "monitor/recorded_owners.h"
 #include "monitor/recorded_peaks.h"
 #include "monitor/watched_usage.h"
 #include "trace/event.h"
@@ -203,7 +202,7 @@ class RecordingsWatch {
   void read_newest(Followed& followed, std::chrono::steady_clock::time_point until);
   /// False where there is nothing more for now.
   bool read(Followed& followed);
-  void look_ahead(Followed& followed);
+  void scan_ahead(Followed& followed);
   void pass_over(Followed& followed);
   [[nodiscard]] bool is_too_late(const Followed& followed) const;
   void begin_anew(Followed& followed);

@@ -2,17 +2,28 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "monitor/largest_holder.h"
 #include "monitor/machine_state.h"
 
 namespace tidemark {
+
+struct MemoryHolder {
+  WatchedProcess process;  ///< who it is; not what it has, or had
+  std::uint64_t bytes = 0;
+};
+
+/// The process that has most of a device; of the host, by its PSS or else RSS, where `device` is null. None where
+/// nobody has a tenth of what is used: it is not what fills the memory.
+[[nodiscard]] std::optional<MemoryHolder> largest_holder(const MachineState& state, const WatchedDevice* device);
 
 struct RiskChange {
   std::string device;  ///< WatchedDevice::key, or "cpu" for the host
@@ -64,6 +75,30 @@ class RiskNotifier {
   std::map<std::string, Told> told_;
   std::shared_ptr<Shared> shared_;
   bool started_ = false;
+};
+
+/// monitor.add_listener(on_risk(RiskLevel::high, [](const RiskChange& change) { … })): a listener that calls `act` when
+/// a risk rises to `least` or above, or from there further.
+[[nodiscard]] RiskListener on_risk(RiskLevel least, RiskListener act);
+
+/// The latest changes of risk, for a report. One thread at a time.
+class KeptChanges {
+ public:
+  static constexpr std::size_t kMaxChanges = 1000;
+
+  void add(const RiskChange& change) {
+    changes_.push_back(change);
+    if (changes_.size() <= kMaxChanges) return;
+    changes_.pop_front();
+    ++earlier_;
+  }
+  [[nodiscard]] std::vector<RiskChange> all() const { return {changes_.begin(), changes_.end()}; }
+  [[nodiscard]] std::uint64_t earlier() const { return earlier_; }  ///< before those
+  void clear() { changes_.clear(); }
+
+ private:
+  std::deque<RiskChange> changes_;
+  std::uint64_t earlier_ = 0;
 };
 
 }  // namespace tidemark

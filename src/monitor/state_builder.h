@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "collect/recorder/lanes/clock.h"
+#include "collect/recorder/lanes/lane_reader.h"
 #include "collect/recorder/sampling/readings.h"
 #include "monitor/machine_state.h"
 

@@ -21,7 +21,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/parse_units.h"
 #include "base/units.h"
 #include "plan/phantom_run.h"
 

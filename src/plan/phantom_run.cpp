@@ -24,9 +24,9 @@
 #include "launch/environment.h"
 #include "launch/interpreter_probe.h"
 #include "phantom/gpu/abi.h"
-#include "phantom/gpu/device_uuid.h"
 #include "phantom/gpu/memory.h"
 #include "phantom/gpu/usage_file.h"
+#include "phantom/gpu/visible_devices.h"
 #include "phantom/standins/standins.h"
 
 namespace tidemark {

@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/output_file.h"
 #include "base/result.h"
-#include "base/scratch_folder.h"
 #include "launch/interpreter_probe.h"
 #include "phantom/gpu/usage_file.h"
 #include "plan/gpu_profiles.h"

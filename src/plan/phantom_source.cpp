@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "collect/machine/processes.h"
-#include "phantom/gpu/device_uuid.h"
 #include "phantom/gpu/memory.h"
+#include "phantom/gpu/visible_devices.h"
 
 namespace tidemark {
 namespace {

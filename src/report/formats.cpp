@@ -5,7 +5,7 @@
 #include <map>
 #include <utility>
 
-#include "query/job_summary.h"
+#include "analyze/usage/ranks.h"
 #include "query/words/recording_text.h"
 #include "report/chart/chart.h"
 #include "report/common/csv.h"
@@ -75,8 +75,10 @@ Format<R> csv() {
 
 template <typename R, typename Draw>
 std::vector<Format<R>> pictures(const Draw& draw, std::vector<Format<R>> formats = {}) {
-  formats.push_back({"png", [draw](const std::vector<R>& results) { return draw(results, ChartFormat::png); }});
-  formats.push_back({"svg", [draw](const std::vector<R>& results) { return draw(results, ChartFormat::svg); }});
+  for (const char* name : {"png", "svg"}) {
+    formats.push_back(
+        {name, [draw, format = chart_format(name)](const std::vector<R>& results) { return draw(results, format); }});
+  }
   return formats;
 }
 

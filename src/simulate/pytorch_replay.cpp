@@ -19,7 +19,7 @@
 #include "base/units.h"
 #include "launch/background_process.h"
 #include "launch/environment.h"
-#include "launch/stop_signals.h"
+#include "launch/passed_signals.h"
 #include "plan/gpu_profiles.h"
 #include "plan/phantom_run.h"
 

@@ -10,7 +10,7 @@
 
 #include "allocator/rules.h"
 #include "analyze/common/moment.h"
-#include "base/saturating.h"
+#include "base/arithmetic.h"
 
 namespace tidemark {
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "allocator/settings.h"
+#include "allocator/rules.h"
 #include "base/result.h"
 
 namespace tidemark {

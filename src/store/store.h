@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "allocator/settings.h"
+#include "allocator/rules.h"
 #include "base/result.h"
 #include "store/held_memory.h"
 #include "store/samples.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/saturating.h"
+#include "base/arithmetic.h"
 
 namespace tidemark {
 

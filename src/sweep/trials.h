@@ -8,7 +8,7 @@
 #include "analyze/sweep/trial.h"
 #include "base/result.h"
 #include "launch/background_process.h"
-#include "launch/stop_signals.h"
+#include "launch/passed_signals.h"
 
 namespace tidemark {
 

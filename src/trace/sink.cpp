@@ -52,7 +52,7 @@ class FileSink final : public Sink {
     return Error{fmt::format("{}: {}", path_, std::strerror(error))};
   }
 
-  [[nodiscard]] std::string why_failed() const override { return why_failed_; }
+  [[nodiscard]] std::string failure_reason() const override { return failure_reason_; }
 
  private:
   /// Whether no name leads to the file any more: nobody would ever read what is written.
@@ -77,10 +77,11 @@ class FileSink final : public Sink {
 
   /// Cuts a partly written frame off. Where that fails (a pipe, a dead disk) the reader drops the torn tail.
   Error undo(int error) {
-    why_failed_ = std::strerror(error);
-    return {fmt::format(
-        "{}: writing failed after {} bytes: {}; {} Free some space or choose another place with -o.", path_, size_,
-        why_failed_, cut_back() ? "what was written before is kept." : "the end may be torn, which readers ignore.")};
+    failure_reason_ = std::strerror(error);
+    return {
+        fmt::format("{}: writing failed after {} bytes: {}; {} Free some space or choose another place with -o.", path_,
+                    size_, failure_reason_,
+                    cut_back() ? "what was written before is kept." : "the end may be torn, which readers ignore.")};
   }
 
   ScopedFd fd_;
@@ -88,7 +89,7 @@ class FileSink final : public Sink {
   bool has_name_;             // unnamed pipes, and the files of some file systems, never have
   ::off_t size_ = 0;          // whole appends
   std::deque<::off_t> ends_;  // where the last of them began, without the first
-  std::string why_failed_;
+  std::string failure_reason_;
 };
 
 class MemorySink final : public Sink {

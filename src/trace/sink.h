@@ -25,7 +25,7 @@ class Sink {
   /// Returns the size of the file then.
   virtual Result<std::uint64_t> append_last(std::span<const std::byte> bytes);
   /// Why append() failed, in a few words.
-  [[nodiscard]] virtual std::string why_failed() const { return ""; }
+  [[nodiscard]] virtual std::string failure_reason() const { return ""; }
 };
 
 /// Writes to an open file, which error messages call `path`. Once a file has been deleted, append() fails. A file to

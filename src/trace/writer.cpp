@@ -122,7 +122,7 @@ Result<void> TraceWriter::finish(const EndInfo& end) {
 
 // What was to be written before is gone: the file has whole frames up to some time before.
 Result<void> TraceWriter::finish_after_error(const EndInfo& end) {
-  definitions_.loss({QualityId::disk, 1, sink_->why_failed()});
+  definitions_.loss({QualityId::disk, 1, sink_->failure_reason()});
   definitions_.end(end);
   definitions_.append_frames(frames_, out_);
   const auto size = sink_->append_last(out_);

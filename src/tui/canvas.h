@@ -1,6 +1,7 @@
 // A picture of a terminal: cells of text with a role, onto which views are drawn without a terminal.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <string>
 #include <string_view>
@@ -94,5 +95,21 @@ class Region {
   std::size_t width_;
   std::size_t height_;
 };
+
+/// The characters that bars and charts are drawn with.
+struct Glyphs {
+  std::array<const char*, 9> eighths;  ///< columns filled from below by 0 to 8 eighths
+  const char* full;                    ///< of a bar
+  const char* room;                    ///< of a bar: what is not used
+  const char* peak;                    ///< of a chart: between what is used and the peak
+  const char* rule;                    ///< a line along a row
+  const char* mark;                    ///< a line along a column
+};
+
+[[nodiscard]] inline const Glyphs& glyphs_of(const Region& region) {
+  static constexpr Glyphs kUnicode = {{" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}, "█", "░", "░", "─", "┊"};
+  static constexpr Glyphs kAscii = {{" ", ".", ".", ":", ":", "|", "|", "#", "#"}, "#", ".", ":", "-", "|"};
+  return region.unicode() ? kUnicode : kAscii;
+}
 
 }  // namespace tidemark::tui

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/units.h"
-#include "tui/glyphs.h"
+#include "tui/canvas.h"
 
 namespace tidemark::tui {
 namespace {
@@ -63,6 +63,15 @@ std::size_t eighths_in_row(std::uint64_t value, std::uint64_t top, std::size_t r
   return row == 0 && value != 0 ? std::max<std::size_t>(filled, 1) : filled;  // little is not nothing
 }
 
+// Of `width` columns, how many a share takes.
+std::size_t columns_of(std::uint64_t part, std::uint64_t total, std::size_t width) {
+  if (total == 0 || part == 0) return 0;
+  if (part >= total) return width;
+  const double share = static_cast<double>(part) / static_cast<double>(total);
+  const auto columns = static_cast<std::size_t>(std::lround(share * static_cast<double>(width)));
+  return std::clamp<std::size_t>(columns, 1, std::max<std::size_t>(width, 2) - 1);
+}
+
 }  // namespace
 
 void draw_chart(const Region& region, std::span<const WatchedUsagePoint> points, const ChartRange& range) {
@@ -103,6 +112,18 @@ void draw_times(const Region& region, std::size_t y, const ChartRange& range) {
 std::optional<std::size_t> column_of(const Region& region, const ChartRange& range, std::int64_t time_ns) {
   if (time_ns < range.from_ns || time_ns > range.to_ns || region.width() <= kScaleColumns) return std::nullopt;
   return kScaleColumns + clamped_column(range, region.width() - kScaleColumns, time_ns);
+}
+
+void draw_bar(const Region& region, std::size_t x, std::size_t y, std::size_t width, const BarValue& value) {
+  const Glyphs& glyphs = glyphs_of(region);
+  const std::size_t used = columns_of(value.used, value.total, width);
+  for (std::size_t column = 0; column < width; ++column) {
+    const bool filled = column < used;
+    region.print(x + column, y, filled ? glyphs.full : glyphs.room, filled ? value.role : Role::room);
+  }
+  if (!value.peak || *value.peak <= value.used) return;
+  const std::size_t peak = columns_of(*value.peak, value.total, width);
+  if (peak > used) region.print(x + peak - 1, y, "|", Role::peak);
 }
 
 }  // namespace tidemark::tui

@@ -1,6 +1,7 @@
-// A memory's use over time, as columns of a terminal.
+// A memory's use on a terminal: over time as columns, and now as a bar along a row.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -29,5 +30,15 @@ void draw_times(const Region& region, std::size_t y, const ChartRange& range);
 
 /// The column, within a chart's region, of a time; none outside the range.
 [[nodiscard]] std::optional<std::size_t> column_of(const Region& region, const ChartRange& range, std::int64_t time_ns);
+
+struct BarValue {
+  std::uint64_t used = 0;
+  std::uint64_t total = 0;
+  std::optional<std::uint64_t> peak;  ///< the most that was used; none: not shown
+  Role role = Role::used;
+};
+
+/// `width` columns from (x, y) on. What is used shows at least a trace; all of it only where nothing is left.
+void draw_bar(const Region& region, std::size_t x, std::size_t y, std::size_t width, const BarValue& value);
 
 }  // namespace tidemark::tui

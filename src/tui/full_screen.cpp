@@ -38,7 +38,7 @@ class FullScreen {
     draw();
     Clock::time_point next_readings = Clock::now();
     while (!done_) {
-      const bool first = session_.begins();
+      const bool first = session_.is_starting();
       const Clock::time_point next_drawing = drawn_ + (first ? kFirstReadings : kBetweenDrawings);
       if (!wait_until(changed_ ? std::min(next_readings, next_drawing) : next_readings)) break;
       take_signals();
@@ -84,7 +84,7 @@ class FullScreen {
       changed_ = true;
       answer(handle_key(state_, session_.content(), *key));
     }
-    session_.look_at_recordings(views()[state_.view].of_recordings);
+    session_.set_recordings_enabled(views()[state_.view].of_recordings);
   }
 
   void take_notices() {

@@ -138,7 +138,7 @@ class Prompt {
       }
       place.order = static_cast<std::size_t>(order - view->orders.begin());
     }
-    session_.look_at_recordings(view->of_recordings);
+    session_.set_recordings_enabled(view->of_recordings);
     wait_until([&] { return session_.complete() && (!view->of_recordings || session_.has_recordings()); });
     const Content content = session_.content();
     const std::size_t rows = std::min(kRowsBeside + kRowsOfRow * view->rows(content, place), kMaxRows);

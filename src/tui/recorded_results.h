@@ -4,10 +4,12 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "analyze/attribution/attributed_store.h"
 #include "follow/sliding_window.h"
 #include "monitor/monitor_thread.h"
 #include "tui/process_results.h"
@@ -32,7 +34,7 @@ class RecordedResults {
   /// Begins, once.
   void start();
   /// Whether somebody looks at results: without that, nothing is analysed.
-  void want(bool wanted);
+  void set_enabled(bool enabled);
   /// Results that came since the last call; none where nothing did.
   [[nodiscard]] std::optional<std::vector<ProcessResults>> take();
 
@@ -41,5 +43,8 @@ class RecordedResults {
   std::unique_ptr<Shared> shared_;
   bool started_ = false;
 };
+
+/// Fills holders and findings from a window that begins at `begin_ns`. Takes time that grows with the window's events.
+void fill_results(ProcessResults& process, const AttributedStore& window, std::uint64_t begin_ns);
 
 }  // namespace tidemark::tui

@@ -69,9 +69,9 @@ void Session::hand_on() {
   options_.on_update(now_->state, *changes, [this] { return now_->recorded; });
 }
 
-void Session::look_at_recordings(bool wanted) {
-  if (wanted) recorded_results_.start();
-  recorded_results_.want(wanted);
+void Session::set_recordings_enabled(bool enabled) {
+  if (enabled) recorded_results_.start();
+  recorded_results_.set_enabled(enabled);
 }
 
 bool Session::has_recordings() const {

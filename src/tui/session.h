@@ -26,7 +26,7 @@ class Session {
   /// Takes what was read meanwhile. True when there was something.
   bool update();
   /// Whether results of recordings are shown: until then there are none.
-  void look_at_recordings(bool wanted);
+  void set_recordings_enabled(bool enabled);
   /// Whether these have come since, of all that is being recorded.
   [[nodiscard]] bool has_recordings() const;
   /// What is shown; while it is held, that is what was there when holding began. References hold until the next call.
@@ -37,7 +37,7 @@ class Session {
   /// That a device was chosen which is not there.
   [[nodiscard]] std::optional<Error> wrong_choice() const;
   /// Whether first values may come at any moment.
-  [[nodiscard]] bool begins() const { return now_->state.begins(); }
+  [[nodiscard]] bool is_starting() const { return now_->state.is_starting(); }
 
   Message mark(const std::string& name = "");
   /// The report of `tidemark profile` so far, with risks and marks. `path` as typed: "~/" is the home folder. Waits for

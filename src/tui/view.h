@@ -63,4 +63,11 @@ inline constexpr std::size_t kProcessesView = 1;
   return rows == 0 ? 0 : selected < rows ? selected : rows - 1;
 }
 
+[[nodiscard]] View devices_view();
+[[nodiscard]] View processes_view();
+[[nodiscard]] View charts_view();
+[[nodiscard]] View holders_view();
+[[nodiscard]] View findings_view();
+[[nodiscard]] View host_view();
+
 }  // namespace tidemark::tui

@@ -88,7 +88,7 @@ class Recorder {
       write();
       clients_->welcome();
       const LiveRecording recording{::getpid(), path_, {}, "python train.py", 5, 5};
-      clients_->tell({&recording, 1});
+      clients_->send({&recording, 1});
       std::this_thread::sleep_until(began_ + (step + 1) * kStep);
     }
   }

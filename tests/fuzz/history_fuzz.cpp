@@ -14,7 +14,7 @@
 #include "publish/history/history.h"
 #include "publish/history/history_writer.h"
 #include "query/results/machine_results.h"
-#include "report/history/text.h"
+#include "report/common/text.h"
 
 namespace {
 

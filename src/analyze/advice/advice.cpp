@@ -7,8 +7,7 @@
 
 #include "analyze/advice/rules.h"
 #include "analyze/attribution/phase_runs.h"
-#include "analyze/common/advice.h"
-#include "analyze/common/reduced_peak.h"
+#include "analyze/common/earlier_frees.h"
 
 namespace tidemark {
 namespace {
@@ -106,7 +105,7 @@ Adviser::Adviser(const Store& store, Symbols& symbols, const Attribution& attrib
 
 Adviser::~Adviser() = default;
 
-const Adviser::Device& Adviser::look_at(std::size_t device) {
+const Adviser::Device& Adviser::analyze(std::size_t device) {
   if (devices_[device] != nullptr) return *devices_[device];
   advice::Subject subject = {store_, symbols_, attribution_, device, steps_, pass_spans(attribution_.phases), {}};
   for (std::uint32_t block = 0; block < store_.blocks.count(); ++block) {
@@ -122,7 +121,7 @@ const Adviser::Device& Adviser::look_at(std::size_t device) {
 }
 
 std::vector<Advice> Adviser::at_peak(std::size_t device) {
-  const auto& [subject, faults] = look_at(device);
+  const auto& [subject, faults] = analyze(device);
   const std::uint64_t peak = store_.devices[device].peak_allocated_bytes;
   return describe_all(subject, faults, peak, store_.devices[device].peak_change_count,
                       [&](const std::vector<EarlierFree>& frees, Advice& found) {
@@ -131,7 +130,7 @@ std::vector<Advice> Adviser::at_peak(std::size_t device) {
 }
 
 std::vector<Advice> Adviser::at_failure(const OutOfMemory& failure) {
-  const auto& [subject, faults] = look_at(failure.device);
+  const auto& [subject, faults] = analyze(failure.device);
   const std::uint64_t allocated = failure.allocated.value_or(store_.devices[failure.device].peak_allocated_bytes);
   return describe_all(
       subject, faults, allocated, failure.change_count, [&](const std::vector<EarlierFree>& frees, Advice& found) {

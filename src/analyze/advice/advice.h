@@ -84,7 +84,7 @@ class Adviser {
  private:
   struct Device;
 
-  const Device& look_at(std::size_t device);
+  const Device& analyze(std::size_t device);
 
   const Store& store_;
   Symbols& symbols_;

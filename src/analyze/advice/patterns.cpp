@@ -3,12 +3,11 @@
 #include <unordered_map>
 #include <utility>
 
-#include "analyze/common/arithmetic.h"
-#include "analyze/common/devices.h"
 #include "analyze/common/earlier_frees.h"
 #include "analyze/common/moment.h"
-#include "analyze/common/reduced_peak.h"
+#include "analyze/common/recording_info.h"
 #include "analyze/usage/temporary.h"
+#include "base/arithmetic.h"
 
 namespace tidemark {
 namespace {

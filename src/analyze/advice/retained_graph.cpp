@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "analyze/advice/rules.h"
+#include "analyze/leaks/leaks.h"
 #include "analyze/leaks/objects.h"
 
 namespace tidemark::advice {

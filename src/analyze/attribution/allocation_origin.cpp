@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
-#include "analyze/common/frame_origin.h"
 #include "analyze/common/stack_matching.h"
+#include "analyze/common/stack_names.h"
 
 namespace tidemark {
 namespace {

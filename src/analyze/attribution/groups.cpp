@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "analyze/common/frame_origin.h"
 #include "analyze/common/stack_matching.h"
+#include "analyze/common/stack_names.h"
 #include "analyze/steps/training_steps.h"
 #include "store/symbols.h"
 

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <tuple>
 
-#include "analyze/common/frame_origin.h"
 #include "analyze/common/stack_matching.h"
+#include "analyze/common/stack_names.h"
 
 namespace tidemark {
 
@@ -78,11 +78,11 @@ Lifetimes::Lifetimes(const Store& store, const PhaseRuns& runs, const std::vecto
       gradient_sizes_.insert(store.blocks.size[found.block.value]);
     }
   }
-  learn();
+  read_ended_passes();
 }
 
 // From passes that ended.
-void Lifetimes::learn() {
+void Lifetimes::read_ended_passes() {
   const Blocks& blocks = store_.blocks;
   for (std::size_t block = 0; block < blocks.count(); ++block) {
     const PhaseRun& run = runs_.run(block);

@@ -46,7 +46,7 @@ class Lifetimes {
   }
   /// Whether a request failed between the block's birth and death, in the pass that it was made in.
   [[nodiscard]] bool is_freed_by_failure(std::size_t block) const;
-  void learn();
+  void read_ended_passes();
   [[nodiscard]] Category outside_phases(std::size_t block) const;
 
   const Store& store_;

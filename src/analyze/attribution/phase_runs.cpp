@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <unordered_map>
 
-#include "analyze/attribution/autograd_threads.h"
+#include "analyze/attribution/forward_sides.h"
 
 namespace tidemark {
 

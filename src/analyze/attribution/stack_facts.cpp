@@ -5,8 +5,8 @@
 #include <initializer_list>
 #include <string_view>
 
-#include "analyze/common/frame_origin.h"
 #include "analyze/common/stack_matching.h"
+#include "analyze/common/stack_names.h"
 
 namespace tidemark {
 

@@ -6,8 +6,8 @@
 #include <charconv>
 #include <utility>
 
-#include "analyze/plan/budget.h"
-#include "base/parse_units.h"
+#include "analyze/usage/compare.h"
+#include "base/units.h"
 
 namespace tidemark {
 namespace {

@@ -5,8 +5,8 @@
 #include <string>
 #include <utility>
 
-#include "analyze/common/arithmetic.h"
 #include "analyze/common/moment.h"
+#include "base/arithmetic.h"
 
 namespace tidemark {
 

@@ -1,4 +1,5 @@
-// Blocks that are held longer than it may be necessary, found by their lifetimes alone.
+// Blocks that are held longer than it may be necessary, found by their lifetimes alone; what a device's peak would be
+// without them, and which savings are worth a headline: smaller ones are facts among others, never advice.
 #pragma once
 
 #include <cstddef>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "analyze/steps/training_steps.h"
+#include "base/units.h"
 #include "store/store.h"
 
 namespace tidemark {
@@ -35,5 +37,20 @@ struct EarlierFree {
 
 /// Those that are freed after another allocation of the device and before the next, from right before it.
 [[nodiscard]] std::vector<EarlierFree> freed_after_allocation(const Store& store, std::size_t device);
+
+struct ReducedPeak {
+  std::uint64_t bytes = 0;             ///< allocated, at most
+  std::optional<std::uint64_t> at_ns;  ///< the first time; none when nothing was allocated
+};
+
+/// The peak of allocated memory if these blocks had been away in these times, and everything else had happened as it
+/// did. A block may be listed several times, for times that do not overlap. Time n log n for n frees.
+[[nodiscard]] ReducedPeak reduced_peak(const Store& store, std::size_t device,
+                                       const std::vector<EarlierFree>& earlier_frees);
+
+/// Whether advice that lowers a peak by `saving` bytes at most may stand out: at least 1% of the peak, and 1 MiB.
+[[nodiscard]] constexpr bool is_worth_advice(std::uint64_t saving, std::uint64_t peak) {
+  return saving >= kMiB && saving >= peak / 100 + (peak % 100 != 0 ? 1 : 0);
+}
 
 }  // namespace tidemark

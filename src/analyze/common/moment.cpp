@@ -10,7 +10,6 @@
 
 #include "analyze/common/annotations.h"
 #include "analyze/steps/training_steps.h"
-#include "base/parse_units.h"
 #include "base/units.h"
 
 namespace tidemark {

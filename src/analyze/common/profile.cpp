@@ -6,8 +6,8 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "analyze/common/arithmetic.h"
-#include "analyze/common/devices.h"
+#include "analyze/common/recording_info.h"
+#include "base/arithmetic.h"
 
 namespace tidemark {
 namespace {

@@ -1,14 +1,40 @@
-// What every result says about the recording that it came from.
+// What every result says about the recording that it came from: what it is, what is missing from it and how bad that
+// is, and which of its devices the result is about, in which order.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "analyze/common/data_quality.h"
+#include "base/result.h"
 #include "store/store.h"
+#include "store/symbols.h"
+#include "trace/data_quality.h"
+#include "trace/event.h"
 
 namespace tidemark {
+
+struct DataQuality {
+  /// True when no event of the recorded program is missing, from the recording's start to the program's end.
+  bool complete = true;
+  std::vector<QualityIssue> issues;  ///< worst first
+};
+
+/// `symbols` should have named everything that will be shown before: files without symbols are listed only when asked
+/// for.
+[[nodiscard]] DataQuality analyze_data_quality(const Overview& overview, const Symbols& symbols);
+
+/// The order of devices in every report: GPUs by type and number, then the CPU, then memory of the driver.
+[[nodiscard]] bool listed_before(Device left, Device right);
+
+/// Indexes into Overview::devices, in that order.
+[[nodiscard]] std::vector<std::size_t> devices_in_order(const Overview& overview);
+
+/// The same of all devices of the framework, or of the requested one, which may be one of the driver's. The error lists
+/// the available devices.
+Result<std::vector<std::size_t>> select_devices(const Overview& overview, const std::optional<std::string>& device);
 
 struct RecordingInfo {
   std::string path;

@@ -4,13 +4,62 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "analyze/attribution/allocation_origin.h"
 #include "analyze/attribution/attributed_store.h"
+#include "base/inductor_file.h"
+#include "store/symbols.h"
 
 namespace tidemark {
 namespace {
+
+// What follows the innermost folder of this name, given with its last slash; empty: there is none.
+std::string_view below(std::string_view file, std::string_view folder) {
+  for (std::size_t at = file.rfind(folder); at != std::string_view::npos; at = file.rfind(folder, at - 1)) {
+    if (at == 0 || file[at - 1] == '/') return file.substr(at + folder.size());
+  }
+  return {};
+}
+
+// The shorter one is in the folder farther inside.
+std::string_view in_packages(std::string_view file) {
+  const std::string_view site = below(file, "site-packages/");
+  const std::string_view dist = below(file, "dist-packages/");
+  return site.empty() || (!dist.empty() && dist.size() < site.size()) ? dist : site;
+}
+
+// What is below lib/python3.11, lib64/python3.11 or lib/python311.zip; empty: it is in none of them.
+std::string_view in_standard_library(std::string_view file) {
+  for (const std::string_view parent : {"lib/", "lib64/"}) {
+    std::string_view version = below(file, parent);
+    for (const std::string_view interpreter : {"python", "pypy"}) {
+      if (!version.starts_with(interpreter)) continue;
+      version.remove_prefix(interpreter.size());
+      const std::size_t slash = version.find('/');
+      if (slash != std::string_view::npos && version[0] >= '0' && version[0] <= '9') return version.substr(slash + 1);
+    }
+  }
+  return {};
+}
+
+// "/venv/bin/torchrun": pip writes these. A project's own programs have a file name that ends in ".py".
+bool is_start_script(std::string_view file) {
+  const std::size_t slash = file.rfind('/');
+  if (slash == std::string_view::npos || file.find('.', slash) != std::string_view::npos) return false;
+  return file.substr(0, slash).ends_with("/bin");
+}
+
+bool is_generated_by_pytorch(std::string_view file) {
+  return file.starts_with("<eval_with_key>") || file.find("/torchinductor_") != std::string_view::npos ||
+         is_inductor_file(file.data(), file.size());
+}
 
 // The allocator itself, the functions that only pass a request on to it, and PyTorch's own capture of stacks say
 // nothing about who wanted the memory.
@@ -95,7 +144,83 @@ std::optional<std::string> common_pattern(const std::vector<std::string>& paths)
   return pattern;
 }
 
+using Stacks = std::vector<NamedStack*>;
+using FrameKey = std::tuple<std::string, std::string, std::uint32_t>;  // of no frame: empty
+
+enum class Direction : unsigned char { to_callers, to_callees };
+
+// Callers of Python code are Python code: the interpreter's own frames between them say nothing.
+std::optional<std::size_t> frame_at(const NamedStack& stack, Direction direction, std::size_t distance) {
+  if (direction == Direction::to_callees) {
+    const std::size_t index = stack.call_site + distance;
+    return index < stack.frames.size() ? std::optional(index) : std::nullopt;
+  }
+  const bool python = stack.frames[stack.call_site].kind == Location::Kind::python;
+  for (std::size_t index = stack.call_site; index-- > 0;) {
+    if (python && stack.frames[index].kind != Location::Kind::python) continue;
+    if (--distance == 0) return index;
+  }
+  return std::nullopt;
+}
+
+std::map<FrameKey, Stacks> group_by_frame(const Stacks& stacks, Direction direction, std::size_t distance) {
+  std::map<FrameKey, Stacks> groups;
+  for (NamedStack* stack : stacks) {
+    FrameKey key;
+    if (const auto index = frame_at(*stack, direction, distance)) {
+      const FrameName& frame = stack->frames[*index];
+      key = {frame.function, frame.file, frame.line};
+    }
+    groups[key].push_back(stack);
+  }
+  return groups;
+}
+
+// Of stacks that look alike. Those that are still alike where the others differ are told apart by a frame farther away.
+void separate(const Stacks& stacks) {
+  if (stacks.size() < 2) return;
+  for (const Direction direction : {Direction::to_callers, Direction::to_callees}) {
+    for (std::size_t distance = 1;; ++distance) {
+      const auto groups = group_by_frame(stacks, direction, distance);
+      if (groups.size() == 1 && groups.begin()->first == FrameKey()) break;  // all have ended
+      if (groups.size() == 1) continue;
+      for (const auto& [key, group] : groups) {
+        for (NamedStack* stack : group) stack->apart = frame_at(*stack, direction, distance);
+        separate(group);
+      }
+      return;
+    }
+  }
+}
+
 }  // namespace
+
+std::string_view installed_path(std::string_view file) {
+  const std::string_view package = in_packages(file);
+  return package.empty() ? in_standard_library(file) : package;
+}
+
+FrameOrigin origin_of(std::string_view file) {
+  if (const std::string_view package = in_packages(file); !package.empty()) {
+    return package.starts_with("torch/") ? FrameOrigin::pytorch : FrameOrigin::package;
+  }
+  if (is_generated_by_pytorch(file)) return FrameOrigin::pytorch;
+  if (file.starts_with("<frozen ") || !in_standard_library(file).empty()) return FrameOrigin::standard_library;
+  // "<__array_function__ internals>", "<decorator-gen-12>", "<attrs generated init model.Config>"
+  constexpr std::array<std::string_view, 3> kGenerated = {"<__array_function__", "<decorator-gen-",
+                                                          "<attrs generated "};
+  const bool generated = std::any_of(kGenerated.begin(), kGenerated.end(),
+                                     [&](std::string_view start) { return file.starts_with(start); });
+  return generated || is_start_script(file) ? FrameOrigin::package : FrameOrigin::project;
+}
+
+FrameOrigin origin_of(const FrameName& frame) {
+  return frame.file.empty() ? FrameOrigin::pytorch : origin_of(frame.file);
+}
+
+bool is_project_code(const FrameName& frame) {
+  return frame.kind == Location::Kind::python && origin_of(frame) == FrameOrigin::project;
+}
 
 void share_modules(NamedStack& stack, Symbols& symbols, const std::vector<StackId>& stacks) {
   std::vector<std::string> paths;
@@ -160,6 +285,14 @@ std::string shown_place(const NamedStack& stack) {
   if (!stack.backward) return shown;
   shown += kBackwardFrame;
   return stack.forward_place() != nullptr ? shown : shown + text(stack.frames.back());
+}
+
+void tell_apart(const std::vector<NamedStack*>& stacks) {
+  std::map<std::string, Stacks> alike;
+  for (NamedStack* stack : stacks) {
+    if (!stack->frames.empty()) alike[shown_frames(*stack)].push_back(stack);
+  }
+  for (const auto& [shown, group] : alike) separate(group);
 }
 
 }  // namespace tidemark

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "allocator/rules.h"
-#include "analyze/common/advice.h"
-#include "analyze/common/devices.h"
+#include "analyze/common/earlier_frees.h"
+#include "analyze/common/recording_info.h"
 #include "analyze/common/totals.h"
 #include "base/units.h"
 

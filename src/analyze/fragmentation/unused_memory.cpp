@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analyze/common/arithmetic.h"
 #include "analyze/common/totals.h"
 #include "analyze/forecast/change_points.h"
+#include "base/arithmetic.h"
 
 namespace tidemark {
 

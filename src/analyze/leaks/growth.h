@@ -115,4 +115,16 @@ struct GrownSteps {
 /// `proof`: something is known to have outlived such a free, so that not each one takes everything.
 [[nodiscard]] std::uint32_t young_age(std::uint32_t usual_age, bool proof);
 
+/// The blocks of a stack, or of a size without a stack, that were alive at some boundary.
+struct LeakGroup {
+  std::vector<StackId> stacks;                   ///< several: they leak at one source line, the fastest first
+  std::optional<std::uint64_t> requested_bytes;  ///< without a stack; none: all sizes
+  std::vector<StepSpan> spans;
+};
+
+struct GroupGrowth {
+  LeakGroup group;
+  Growth growth;
+};
+
 }  // namespace tidemark

@@ -21,14 +21,20 @@
 #include "analyze/common/stack_names.h"
 #include "analyze/leaks/growth.h"
 #include "analyze/leaks/objects.h"
-#include "analyze/leaks/usual_mistake.h"
 #include "analyze/steps/training_steps.h"
 #include "base/enum_names.h"
+#include "base/ids.h"
 #include "base/result.h"
 #include "store/store.h"
 #include "store/symbols.h"
 
 namespace tidemark {
+
+/// All growth of the chosen blocks on a device (an index into Store::devices), leaks or not, the fastest first. Leaks
+/// of one kind whose call sites are one source line are joined where their blocks leak together too.
+[[nodiscard]] std::vector<GroupGrowth> find_device_growth(const Store& store, Symbols& symbols,
+                                                          const TrainingSteps& steps, std::uint32_t warmup,
+                                                          std::size_t device, const BlockFilter& filter = {});
 
 /// What leaks leave in blocks that have something in common.
 struct OwnedGrowth {

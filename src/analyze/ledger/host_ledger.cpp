@@ -4,7 +4,7 @@
 #include <utility>
 #include <variant>
 
-#include "analyze/common/arithmetic.h"
+#include "base/arithmetic.h"
 
 namespace tidemark {
 
@@ -108,7 +108,7 @@ const MemoryParts& parts_of(const HostPartsSample& sample) {
   return scope_of(sample) == HostScope::cgroup ? sample.cgroup : sample.machine;
 }
 
-void SharedAnon::learn(const HostPartsSample& sample) {
+void SharedAnon::update(const HostPartsSample& sample) {
   std::map<std::int64_t, std::uint64_t> kept;
   for (const HostProcess& process : sample.processes) {
     if (process.private_bytes && process.pages.anon_bytes) {
@@ -180,7 +180,7 @@ void HostLedgerCollector::add(const SampleRecord& record, const EventsSoFar* eve
 }
 
 void HostLedgerCollector::add_parts(const HostPartsSample& sample, const EventsSoFar* events) {
-  shared_.learn(sample);
+  shared_.update(sample);
   HostBreakdown ledger = make_host_ledger(sample, shared_);
   time_ns_ = std::max(time_ns_, sample.time_ns);
   ledger.time_ns = time_ns_;

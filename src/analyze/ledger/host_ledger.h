@@ -101,7 +101,7 @@ struct HostBreakdown {
 class SharedAnon {
  public:
   /// Learns from a sample's private bytes. Keeps what its processes had before, and forgets others.
-  void learn(const HostPartsSample& sample);
+  void update(const HostPartsSample& sample);
   /// By PID; none where it was never read.
   [[nodiscard]] std::optional<std::uint64_t> of(std::int64_t pid) const;
 

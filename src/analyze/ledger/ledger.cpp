@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
-#include "analyze/common/arithmetic.h"
-#include "analyze/common/devices.h"
+#include "analyze/common/recording_info.h"
 #include "analyze/ledger/lines.h"
 #include "analyze/ledger/replay.h"
+#include "base/arithmetic.h"
 #include "base/result.h"
 #include "store/store.h"
 
@@ -251,7 +251,7 @@ struct DevicePlan {
 };
 
 // Why the device's used bytes are not known.
-LedgerCaveat why_unknown(const Store& store, const DevicePlan& plan) {
+LedgerCaveat caveat_of_unknown(const Store& store, const DevicePlan& plan) {
   if (store.samples.devices.empty()) return LedgerCaveat::no_samples;
   if (plan.samples == nullptr) return LedgerCaveat::device_not_sampled;
   return plan.samples->peak ? LedgerCaveat::no_sample_yet : LedgerCaveat::used_unknown;
@@ -262,7 +262,7 @@ LedgerBreakdown build_requested(const Store& store, const DevicePlan& plan, cons
   if (at_peak && plan.samples != nullptr && plan.samples->peak) return builder.build_peak(*plan.samples);
   if (!at_peak && plan.samples != nullptr && plan.samples->last) return builder.build(*plan.samples->last);
   LedgerBreakdown ledger = plan.without_sample == nullptr ? builder.build_empty() : builder.build(*plan.without_sample);
-  ledger.caveats.insert(ledger.caveats.begin(), why_unknown(store, plan));
+  ledger.caveats.insert(ledger.caveats.begin(), caveat_of_unknown(store, plan));
   return ledger;
 }
 

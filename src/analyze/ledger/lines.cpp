@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "analyze/common/arithmetic.h"
+#include "base/arithmetic.h"
 
 namespace tidemark {
 namespace {

@@ -13,7 +13,7 @@
 #include "analyze/attribution/attributed_store.h"
 #include "analyze/ledger/host_ledger.h"
 #include "analyze/timeline/host_timeline.h"
-#include "analyze/usage/peak_owners.h"
+#include "analyze/usage/breakdown.h"
 #include "base/result.h"
 #include "store/held_memory.h"
 #include "store/store.h"

@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
-#include "analyze/common/arithmetic.h"
 #include "analyze/common/moment.h"
+#include "base/arithmetic.h"
 #include "base/units.h"
 
 namespace tidemark {

@@ -8,12 +8,12 @@
 #include <unordered_map>
 #include <utility>
 
-#include "analyze/common/arithmetic.h"
-#include "analyze/common/devices.h"
 #include "analyze/common/moment.h"
+#include "analyze/common/recording_info.h"
 #include "analyze/ledger/replay.h"
 #include "analyze/oom/diagnosis.h"
 #include "analyze/oom/memory.h"
+#include "base/arithmetic.h"
 
 namespace tidemark {
 namespace {

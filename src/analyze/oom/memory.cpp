@@ -4,8 +4,8 @@
 #include <tuple>
 #include <utility>
 
-#include "analyze/common/arithmetic.h"
 #include "analyze/ledger/replay.h"
+#include "base/arithmetic.h"
 
 namespace tidemark {
 

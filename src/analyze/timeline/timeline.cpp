@@ -14,8 +14,8 @@
 
 #include "analyze/attribution/phase_runs.h"
 #include "analyze/common/call_sites.h"
-#include "analyze/common/devices.h"
 #include "analyze/common/moment.h"
+#include "analyze/common/recording_info.h"
 #include "analyze/common/thinner.h"
 #include "analyze/common/totals.h"
 #include "analyze/ledger/memory_owner.h"

@@ -5,8 +5,8 @@
 #include <tuple>
 #include <utility>
 
-#include "analyze/common/arithmetic.h"
-#include "analyze/common/devices.h"
+#include "analyze/common/recording_info.h"
+#include "base/arithmetic.h"
 
 namespace tidemark {
 namespace {

@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "analyze/advice/advice.h"
 #include "analyze/attribution/attribution.h"
 #include "analyze/attribution/groups.h"
 #include "analyze/common/block_filter.h"
@@ -90,5 +92,11 @@ struct Breakdown {
 /// broken down by.
 Result<Breakdown> analyze_breakdown(const Store& store, const Symbols& symbols, const Attribution& attribution,
                                     const BreakdownOptions& options);
+
+/// What a recording knows of the owners of its memory, in short: for commands that go on with an overview.
+struct PeakOwners {
+  std::shared_ptr<const Breakdown> breakdown;  ///< at the peak; null where the recording has no data of its own for it
+  std::vector<std::vector<Advice>> advice;     ///< by index into Overview::devices; empty likewise
+};
 
 }  // namespace tidemark

@@ -3,15 +3,22 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
+#include <cmath>
 #include <tuple>
 #include <unordered_map>
 #include <utility>
 
-#include "analyze/common/devices.h"
 #include "analyze/common/moment.h"
+#include "analyze/common/recording_info.h"
+#include "base/uint128.h"
+#include "base/units.h"
 
 namespace tidemark {
 namespace {
+
+constexpr double kMillion = 1e6;
+constexpr double kMaxShare = 9e18;  // fits 64 bits
 
 /// One recording of the two, and the numbers of its stacks.
 struct Side {
@@ -242,6 +249,27 @@ ComparedRecording reduce_blocks(const Store& store, const Holders& holders) {
 }
 
 }  // namespace
+
+bool Budget::exceeded(std::uint64_t before, std::uint64_t now) const {
+  if (now <= before) return false;
+  const std::uint64_t more = now - before;
+  if (!relative) return more > amount;
+  return uint128{more} * static_cast<std::uint64_t>(kMillion) > uint128{amount} * before;
+}
+
+Result<Budget> parse_budget(std::string_view text) {
+  const Error error{fmt::format("invalid value '{}' (expected a share such as 5%, or a size such as 100MiB)", text)};
+  if (!text.ends_with('%')) {
+    const auto bytes = parse_size(text);
+    return bytes ? Result<Budget>(Budget{std::string(text), false, *bytes}) : error;
+  }
+  double percent = 0;
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size() - 1, percent);
+  const double share = percent * (kMillion / 100);
+  const bool whole = failure == std::errc() && end == text.data() + text.size() - 1;
+  if (!whole || !(percent >= 0) || share > kMaxShare) return error;
+  return Budget{std::string(text), true, static_cast<std::uint64_t>(std::llround(share))};
+}
 
 ComparedRecording reduce_for_compare(Store&& store, const Holders& holders) {
   ComparedRecording result = reduce_blocks(store, holders);

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyze/attribution/groups.h"
@@ -13,14 +14,26 @@
 #include "analyze/common/recording_info.h"
 #include "analyze/common/stack_matching.h"
 #include "analyze/common/stack_names.h"
-#include "analyze/plan/budget.h"
+#include "base/arithmetic.h"
 #include "base/enum_names.h"
 #include "base/result.h"
-#include "base/saturating.h"
 #include "store/store.h"
 #include "store/symbols.h"
 
 namespace tidemark {
+
+/// How much more memory a run may take than another one: "5%" or "100MiB".
+struct Budget {
+  std::string text;       ///< as it was written
+  bool relative = false;  ///< `amount` is in millionths of the other run's memory; otherwise in bytes
+  std::uint64_t amount = 0;
+
+  /// Whether `now` is more than the budget above `before`. Exact: at the limit is within it.
+  [[nodiscard]] bool exceeded(std::uint64_t before, std::uint64_t now) const;
+};
+
+/// Reads a percentage with at most four decimals ("5%", "0.5%"), or a size as parse_size() does.
+Result<Budget> parse_budget(std::string_view text);
 
 enum class CompareBy : std::uint8_t {
   peak,     ///< bytes alive at the device's own peak

@@ -1,5 +1,7 @@
 #include "analyze/usage/ranks.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <limits>
 #include <set>
@@ -126,6 +128,34 @@ RankRow rank_row(std::size_t index, const Summary& summary) {
 
 RankComparison compare_ranks(std::vector<RankRow> rows) {
   return RankComparer(std::move(rows)).run();
+}
+
+Result<void> check_rank(const std::vector<RankRow>& rows) {
+  std::set<std::int32_t> ranks;
+  for (const RankRow& row : rows) {
+    if (row.chosen.value_or(true)) return {};
+    if (row.recording.process.rank) ranks.insert(*row.recording.process.rank);
+  }
+  return Error{ranks.empty()
+                   ? "--rank: these recordings have no ranks"
+                   : fmt::format("--rank: no recording of this rank (available: {})", fmt::join(ranks, ", "))};
+}
+
+Result<JobSummary> compare_summaries(const std::vector<Summary>& summaries, std::size_t detailed) {
+  std::vector<RankRow> rows;
+  rows.reserve(summaries.size());
+  for (const Summary& summary : summaries) rows.push_back(rank_row(rows.size(), summary));
+  if (auto status = check_rank(rows); !status) return status.error();
+  JobSummary job;
+  if (summaries.size() == 1) {
+    job.summaries = {&summaries.front()};
+    return job;
+  }
+  job.ranks = compare_ranks(std::move(rows));
+  for (const RankRow& row : job.ranks->rows) {
+    if (row.chosen.value_or(summaries.size() <= detailed)) job.summaries.push_back(&summaries[row.index]);
+  }
+  return job;
 }
 
 }  // namespace tidemark

@@ -9,6 +9,7 @@
 
 #include "analyze/common/recording_info.h"
 #include "analyze/usage/summary.h"
+#include "base/result.h"
 #include "trace/event.h"
 
 namespace tidemark {
@@ -51,5 +52,18 @@ struct RankComparison {
 /// absolute deviations (MAD * 1.4826), the conservative choice of Leys et al. 2013, doi:10.1016/j.jesp.2013.03.013.
 /// See also RankGroup::has_outliers().
 [[nodiscard]] RankComparison compare_ranks(std::vector<RankRow> rows);
+
+/// The summaries of several processes.
+struct JobSummary {
+  std::optional<RankComparison> ranks;    ///< none of a single recording
+  std::vector<const Summary*> summaries;  ///< in the order of the table; those that are shown in detail
+};
+
+/// Fails, listing the ranks that are there, when none of them is the one that was asked for.
+Result<void> check_rank(const std::vector<RankRow>& rows);
+
+/// Of the rank that was asked for there are details, else of all where these are `detailed` at most. `summaries` has to
+/// outlive the result.
+[[nodiscard]] Result<JobSummary> compare_summaries(const std::vector<Summary>& summaries, std::size_t detailed);
 
 }  // namespace tidemark

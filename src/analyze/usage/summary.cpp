@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "analyze/common/arithmetic.h"
-#include "analyze/common/devices.h"
+#include "analyze/common/recording_info.h"
+#include "base/arithmetic.h"
 
 namespace tidemark {
 namespace {

@@ -17,7 +17,6 @@
 #include "analyze/oom/explain.h"
 #include "analyze/timeline/host_timeline.h"
 #include "analyze/usage/breakdown.h"
-#include "analyze/usage/peak_owners.h"
 #include "base/result.h"
 #include "store/store.h"
 #include "store/symbols.h"

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "analyze/common/annotations.h"
-#include "analyze/common/arithmetic.h"
-#include "analyze/common/devices.h"
+#include "analyze/common/recording_info.h"
+#include "base/arithmetic.h"
 
 namespace tidemark {
 namespace {

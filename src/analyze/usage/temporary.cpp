@@ -4,9 +4,9 @@
 #include <unordered_map>
 #include <utility>
 
-#include "analyze/common/arithmetic.h"
-#include "analyze/common/devices.h"
 #include "analyze/common/moment.h"
+#include "analyze/common/recording_info.h"
+#include "base/arithmetic.h"
 
 namespace tidemark {
 namespace {

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "analyze/attribution/groups.h"
-#include "analyze/common/arithmetic.h"
-#include "analyze/common/devices.h"
-#include "analyze/common/frame_origin.h"
+#include "analyze/common/recording_info.h"
+#include "analyze/common/stack_names.h"
+#include "base/arithmetic.h"
 #include "store/store.h"
 #include "store/symbols.h"
 

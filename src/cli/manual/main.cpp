@@ -4,7 +4,7 @@
 
 #include "cli/application.h"
 #include "cli/command.h"
-#include "cli/manual.h"
+#include "cli/help.h"
 
 int main(int argc, char** argv) {
   std::ostringstream page;

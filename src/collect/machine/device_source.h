@@ -54,4 +54,6 @@ struct OpenedSource {
 /// Tries all sources of the list. Loading a driver's library can take seconds.
 [[nodiscard]] std::vector<OpenedSource> open_device_sources(const SourcePlaces& places = {});
 
+[[nodiscard]] OpenedSource open_nvml_source(const SourcePlaces& places);
+
 }  // namespace tidemark

@@ -6,7 +6,7 @@
 #include <array>
 #include <sstream>
 
-#include "base/saturating.h"
+#include "base/arithmetic.h"
 #include "collect/machine/files.h"
 
 namespace tidemark {

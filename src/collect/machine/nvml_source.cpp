@@ -1,11 +1,10 @@
-#include "collect/machine/nvml_source.h"
-
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <filesystem>
 #include <utility>
 
+#include "collect/machine/device_source.h"
 #include "collect/machine/nvml_api.h"
 
 namespace tidemark {

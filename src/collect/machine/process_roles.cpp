@@ -63,7 +63,7 @@ std::optional<ProcessRole> role_by_command(const std::string& command) {
 
 }  // namespace
 
-ProcessRoles::Known ProcessRoles::look_at(std::int64_t pid, std::uint64_t started, std::int64_t parent) const {
+ProcessRoles::Known ProcessRoles::identify(std::int64_t pid, std::uint64_t started, std::int64_t parent) const {
   constexpr std::size_t kMaxCommand = 4096;
   const std::string folder = fmt::format("{}/proc/{}", root_, pid);
   Known process;
@@ -109,12 +109,12 @@ void ProcessRoles::fill_in(std::vector<HostProcess>& job) {
     if (same) {
       seen[process.pid] = std::move(before->second);
     } else if (stat) {
-      seen[process.pid] = look_at(process.pid, stat->started, stat->parent);
+      seen[process.pid] = identify(process.pid, stat->started, stat->parent);
     }
     // A shell that becomes the program with exec, or a child that has forked and not yet done so.
     Known& known = seen[process.pid];
     if (known.role == ProcessRole::other && same) {
-      known = look_at(process.pid, known.started, known.parent);
+      known = identify(process.pid, known.started, known.parent);
     }
   }
   known_ = std::move(seen);

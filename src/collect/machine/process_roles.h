@@ -33,7 +33,7 @@ class ProcessRoles {
     bool settled = false;  ///< its role does not change any more
   };
 
-  [[nodiscard]] Known look_at(std::int64_t pid, std::uint64_t started, std::int64_t parent) const;
+  [[nodiscard]] Known identify(std::int64_t pid, std::uint64_t started, std::int64_t parent) const;
   void settle(Known& process, std::int64_t pid) const;
 
   std::string root_;

@@ -5,8 +5,8 @@
 #include <atomic>
 
 #include "collect/process/autograd_node.h"
-#include "collect/process/definition_writer.h"
-#include "collect/process/forward.h"
+#include "collect/process/elf_dynamic.h"
+#include "collect/process/lane_writer.h"
 #include "collect/process/session.h"
 
 namespace tidemark::process {

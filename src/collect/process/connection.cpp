@@ -12,7 +12,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "collect/ring/clock.h"
+#include "collect/ring/layout.h"
 #include "collect/ring/ranks.h"
 
 namespace tidemark::process {

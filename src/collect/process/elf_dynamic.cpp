@@ -1,8 +1,11 @@
 #include "collect/process/elf_dynamic.h"
 
 #include <elf.h>
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstring>
 
 namespace tidemark::process {
@@ -55,6 +58,200 @@ std::uint32_t gnu_hash_of(const char* name) {
   std::uint32_t hash = 5381;
   for (; *name != '\0'; ++name) hash = hash * 33 + static_cast<unsigned char>(*name);
   return hash;
+}
+
+struct Redirection {
+  const void* inside;
+  const char* symbol;
+  void* replacement;
+  void** original;
+  bool done = false;
+};
+
+/// The protection of the segment that has `address`: of all of its pages, symbol tables are not part of RELRO.
+int protection_at(const dl_phdr_info& info, std::uintptr_t address) noexcept {
+  for (std::size_t index = 0; index < info.dlpi_phnum; ++index) {
+    const auto& header = info.dlpi_phdr[index];
+    const std::uintptr_t begin = info.dlpi_addr + header.p_vaddr;
+    if (header.p_type != PT_LOAD || address < begin || address >= begin + header.p_memsz) continue;
+    return ((header.p_flags & PF_R) != 0 ? PROT_READ : 0) | ((header.p_flags & PF_W) != 0 ? PROT_WRITE : 0) |
+           ((header.p_flags & PF_X) != 0 ? PROT_EXEC : 0);
+  }
+  return PROT_NONE;
+}
+
+// Code may stand on the same page: it stays executable.
+bool write_word(std::uintptr_t* place, std::uintptr_t value, int protection) noexcept {
+  const auto size = static_cast<std::size_t>(::getpagesize());
+  auto* const page = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(place) / size * size);
+  const bool writable = (protection & PROT_WRITE) != 0;
+  if (!writable && ::mprotect(page, size, protection | PROT_WRITE) != 0) return false;
+  __atomic_store_n(place, value, __ATOMIC_RELEASE);
+  if (!writable) ::mprotect(page, size, protection);
+  return true;
+}
+
+int redirect(dl_phdr_info* info, std::size_t /*size*/, void* argument) noexcept {
+  auto& wanted = *static_cast<Redirection*>(argument);
+  DynamicObject object;
+  if (!read_dynamic_object(*info, &object) || !object.contains(wanted.inside)) return 0;
+  std::uintptr_t* const value = find_definition_value(object, wanted.symbol);
+  if (value == nullptr) return 1;
+  void* const found = reinterpret_cast<void*>(object.bias + *value);
+  if (found == wanted.replacement) return 1;  // done before
+  *wanted.original = found;
+  wanted.done = write_word(value, reinterpret_cast<std::uintptr_t>(wanted.replacement) - object.bias,
+                           protection_at(*info, reinterpret_cast<std::uintptr_t>(value)));
+  return 1;
+}
+
+struct Request {
+  const char* symbol;
+  void* replacement;
+  void* original = nullptr;  ///< where a bound slot leads
+  void* definition = nullptr;
+  std::size_t patched = 0;
+};
+
+void* load(void** slot) {
+  return __atomic_load_n(slot, __ATOMIC_ACQUIRE);
+}
+
+// This library or another copy of it, which defines the same functions and must not be taken for the original.
+bool is_ours(const DynamicObject& object) {
+  return object.contains(reinterpret_cast<const void*>(&patch_import_slots)) ||
+         find_definition(object, "tidemark_attach") != nullptr;
+}
+
+/// Whether the kernel has the page of `address` mapped writable, read from /proc/self/maps without allocating.
+class MapsReader {
+ public:
+  explicit MapsReader(int fd) : fd_(fd) {}
+
+  bool writable(std::uintptr_t address) {
+    // Lines: "begin-end rwxp …"
+    for (;;) {
+      const std::uintptr_t begin = hexadecimal();
+      const std::uintptr_t end = hexadecimal();
+      next();  // r
+      const int write = next();
+      if (write < 0) return false;
+      if (address >= begin && address < end) return write == 'w';
+      for (int c = next(); c != '\n'; c = next()) {
+        if (c < 0) return false;
+      }
+    }
+  }
+
+ private:
+  /// A number and the character behind it.
+  std::uintptr_t hexadecimal() {
+    std::uintptr_t value = 0;
+    for (int c = next(); c > ' ' && c != '-'; c = next()) {
+      value = value << 4 | static_cast<std::uintptr_t>(c <= '9' ? c - '0' : c - 'a' + 10);
+    }
+    return value;
+  }
+
+  int next() {
+    if (at_ == size_) {
+      size_ = read(fd_, buffer_, sizeof buffer_);
+      at_ = 0;
+      if (size_ <= 0) {
+        size_ = 0;
+        return -1;
+      }
+    }
+    return static_cast<unsigned char>(buffer_[at_++]);
+  }
+
+  int fd_;
+  ssize_t at_ = 0;
+  ssize_t size_ = 0;
+  char buffer_[2048];
+};
+
+// Also where nothing can be learned about it, such as without /proc or with no descriptor left.
+bool is_writable(std::uintptr_t address) {
+  const int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return true;
+  const bool result = MapsReader(fd).writable(address);
+  close(fd);
+  return result;
+}
+
+/// Stores into a slot. One that was made read-only is opened for the moment. An object that another thread is still
+/// relocating is writable, and must stay so.
+bool store(const DynamicObject& object, void** slot, void* value) {
+  const auto address = reinterpret_cast<std::uintptr_t>(slot);
+  const bool protectable = address >= object.relro_begin && address < object.relro_end;
+  const bool close_again = protectable && !is_writable(address);
+  const auto page_size = static_cast<std::size_t>(getpagesize());
+  auto* page = reinterpret_cast<void*>(address / page_size * page_size);
+  if (protectable && mprotect(page, page_size, PROT_READ | PROT_WRITE) != 0) return false;
+  __atomic_store_n(slot, value, __ATOMIC_RELEASE);
+  if (close_again) mprotect(page, page_size, PROT_READ);
+  return true;
+}
+
+/// First pass. A slot that leads into its own object is not bound yet (to its PLT), or the object imports what it
+/// defines itself: both are answered by the definition.
+int find_original(dl_phdr_info* info, std::size_t /*size*/, void* argument) {
+  auto& request = *static_cast<Request*>(argument);
+  DynamicObject object;
+  if (!read_dynamic_object(*info, &object) || is_ours(object)) return 0;
+  if (request.definition == nullptr) request.definition = find_definition(object, request.symbol);
+  std::size_t position = 0;
+  while (void** slot = next_import_slot(object, request.symbol, &position)) {
+    void* target = load(slot);
+    if (target != nullptr && target != request.replacement && !object.contains(target)) request.original = target;
+  }
+  return request.original != nullptr ? 1 : 0;
+}
+
+/// Second pass.
+int patch_object(dl_phdr_info* info, std::size_t /*size*/, void* argument) {
+  auto& request = *static_cast<Request*>(argument);
+  DynamicObject object;
+  if (!read_dynamic_object(*info, &object) || is_ours(object)) return 0;
+  std::size_t position = 0;
+  while (void** slot = next_import_slot(object, request.symbol, &position)) {
+    if (load(slot) == request.replacement || store(object, slot, request.replacement)) ++request.patched;
+  }
+  return 0;
+}
+
+/// Among the dependencies of the library that contains `caller`.
+void* find_through(const void* caller, const char* symbol) noexcept {
+  Dl_info info = {};
+  if (::dladdr(caller, &info) == 0 || info.dli_fname == nullptr) return nullptr;
+  void* library = ::dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+  if (library == nullptr) return nullptr;
+  void* found = ::dlsym(library, symbol);
+  ::dlclose(library);  // the caller is loaded anyway
+  return found;
+}
+
+struct Search {
+  const char* symbol;
+  void* found;
+};
+
+int search_object(dl_phdr_info* info, std::size_t /*size*/, void* argument) noexcept {
+  auto* search = static_cast<Search*>(argument);
+  DynamicObject object;
+  if (!read_dynamic_object(*info, &object)) return 0;
+  if (find_definition(object, "tidemark_attach") != nullptr) return 0;  // this library, or another copy of it
+  search->found = find_definition(object, search->symbol);
+  return search->found != nullptr ? 1 : 0;
+}
+
+/// Anywhere in the process: a caller that ends in a tail call leaves no trace, and what the hook then returns to may
+/// have nothing to do with c10.
+void* find_anywhere(const char* symbol) noexcept {
+  Search search = {symbol, nullptr};
+  ::dl_iterate_phdr(search_object, &search);
+  return search.found;
 }
 
 }  // namespace
@@ -149,6 +346,41 @@ void** next_import_slot(const DynamicObject& object, const char* symbol, std::si
     if (std::strcmp(&name, symbol) == 0) return reinterpret_cast<void**>(object.bias + relocation.r_offset);
   }
   return nullptr;
+}
+
+bool redirect_definition(const void* inside, const char* symbol, void* replacement, void** original) noexcept {
+  Redirection wanted = {inside, symbol, replacement, original};
+  ::dl_iterate_phdr(redirect, &wanted);
+  return wanted.done;
+}
+
+std::size_t patch_import_slots(const char* symbol, void* replacement, void** original) noexcept {
+  Request request{symbol, replacement};
+  if (load(original) == nullptr) {
+    dl_iterate_phdr(find_original, &request);
+    void* found = request.original != nullptr ? request.original : request.definition;
+    if (found == nullptr) return 0;
+    __atomic_store_n(original, found, __ATOMIC_RELEASE);
+  }
+  dl_iterate_phdr(patch_object, &request);
+  return request.patched;
+}
+
+// Python loads libc10 with RTLD_LOCAL, so dlsym(RTLD_NEXT) from a preloaded library does not find it; the library that
+// called us does, among its own dependencies. Where that fails too, every loaded library is asked.
+void* find_next_definition(const char* symbol, const void* caller, const void* self) noexcept {
+  const int saved = errno;
+  void* found = find_through(caller, symbol);
+  if (found == nullptr || found == self) found = ::dlsym(RTLD_NEXT, symbol);
+  if (found == nullptr || found == self) found = find_anywhere(symbol);
+  Dl_info info = {};
+  if (found != nullptr && ::dladdr(found, &info) != 0 && info.dli_fname != nullptr) {
+    // The handle is kept: the definition must stay loaded as long as we call it.
+    void* const kept = ::dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    (void)kept;
+  }
+  errno = saved;
+  return found;
 }
 
 }  // namespace tidemark::process

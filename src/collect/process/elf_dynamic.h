@@ -1,5 +1,6 @@
-// The dynamic section of a loaded ELF object: its imports and its definitions. Reads what the loader has itself relied
-// on when it loaded the object, so its tables are taken as they are.
+// The dynamic section of a loaded ELF object: its imports and its definitions, and other functions in their places: in
+// import slots (GOT entries), where the library was loaded too late to be interposed, and in symbol tables. Reads what
+// the loader has itself relied on when it loaded the object, so its tables are taken as they are.
 #pragma once
 
 #include <link.h>
@@ -44,5 +45,27 @@ std::uintptr_t* find_definition_value(const DynamicObject& object, const char* s
 /// The next import slot of `symbol` in the object (jump slots and plain addresses in the GOT), or null after the last.
 /// `*position` is 0 to begin with and moves on with each call.
 void** next_import_slot(const DynamicObject& object, const char* symbol, std::size_t* position) noexcept;
+
+/// Points `symbol`, as the library that contains `inside` defines it, at `replacement` in that library's symbol table:
+/// dlsym() with its handle and the loader find the replacement. Whoever has looked the function up before keeps it.
+/// Gives the function in `*original`, before anybody can find the replacement. False, and nothing has changed, when the
+/// library does not define it, or it was done before, or its pages cannot be written. Atomic for threads that look it
+/// up meanwhile; holds the loader's lock, allocates nothing.
+bool redirect_definition(const void* inside, const char* symbol, void* replacement, void** original) noexcept;
+
+/// Over all loaded ELF objects except copies of this library: points the import slots of `symbol` at `replacement`,
+/// atomically. Gives the original function's address in `*original` before the first slot is patched; a value that is
+/// there already is kept. Nothing is patched while the original is not known. Returns how many slots lead to the
+/// replacement now, those of earlier calls included.
+///
+/// To be called again after libraries were loaded. Thread-safe, also against calls through the slots; a thread that is
+/// just binding a lazy slot for the first time can undo its patch, which the next call makes good. Slow (it reads every
+/// relocation of the process); holds the loader's lock meanwhile. Allocates nothing.
+std::size_t patch_import_slots(const char* symbol, void* replacement, void** original) noexcept;
+
+/// The definition that an interposed function would have called: address of the next definition of `symbol` for the
+/// library that contains `caller`; `self` is our own definition. Null when there is none. The library that has it stays
+/// loaded from then on. Takes the loader's lock: once per symbol. Keeps errno.
+void* find_next_definition(const char* symbol, const void* caller, const void* self) noexcept;
 
 }  // namespace tidemark::process

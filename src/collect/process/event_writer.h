@@ -1,13 +1,57 @@
-// Writes events into the calling thread's lane. This is the hot path: no lock, no call out but the stack walk.
+// What the hooks of allocators are made of: calls are forwarded to the definitions that they would have reached, and
+// events written into the calling thread's lane. This is the hot path: no lock, no call out but the stack walk.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 
+#include "collect/process/autograd.h"
+#include "collect/process/elf_dynamic.h"
 #include "collect/process/script/objects_script.h"
 #include "collect/process/session.h"
 #include "collect/process/stack_capture.h"
 
 namespace tidemark::process {
+
+/// Forwards calls of one symbol of the framework, whose library the recording names. Constant-initialised, safe from
+/// any thread.
+template <typename Function>
+class Forward {
+ public:
+  constexpr explicit Forward(const char* symbol) noexcept : symbol_(symbol) {}
+
+  /// The next definition, or null.
+  Function* get(const void* caller, const void* self) noexcept {
+    void* found = next_.load(std::memory_order_acquire);
+    if (found == nullptr) [[unlikely]] {
+      found = find_next_definition(symbol_, caller, self);
+      if (found != nullptr) {
+        set_reporting_library(found);
+        find_autograd_functions();
+      }
+      next_.store(found != nullptr ? found : this, std::memory_order_release);
+    }
+    return found != this ? reinterpret_cast<Function*>(found) : nullptr;
+  }
+
+  /// patch_import_slots() for this symbol: the original is known from then on.
+  std::size_t patch(Function* hook) noexcept {
+    void* original = nullptr;
+    const std::size_t slots = patch_import_slots(symbol_, reinterpret_cast<void*>(hook), &original);
+    if (original != nullptr) {
+      set_reporting_library(original);
+      find_autograd_functions();
+      next_.store(original, std::memory_order_release);
+    }
+    return slots;
+  }
+
+ private:
+  const char* symbol_;
+  std::atomic<void*> next_{nullptr};  ///< null = not looked up yet; this object = there is none
+};
 
 /// c10::Device as it is passed: two signed bytes.
 struct DeviceArgument {

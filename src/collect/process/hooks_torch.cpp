@@ -13,9 +13,8 @@
 #include <string.h>
 
 #include "collect/process/autograd.h"
-#include "collect/process/definition_writer.h"
 #include "collect/process/event_writer.h"
-#include "collect/process/forward.h"
+#include "collect/process/lane_writer.h"
 #include "collect/process/session.h"
 
 #define TIDEMARK_HOOK extern "C" __attribute__((visibility("default"), used))

@@ -16,7 +16,7 @@
 #include <cstdint>
 
 #include "collect/process/connection.h"
-#include "collect/process/definition_writer.h"
+#include "collect/process/lane_writer.h"
 #include "collect/process/script/model_script.h"
 #include "collect/process/script/objects_script.h"
 #include "collect/process/stack_capture.h"

@@ -17,7 +17,7 @@
 #include "collect/process/lane_writer.h"
 #include "collect/process/native/walk_memo.h"
 #include "collect/process/python/python_walker.h"
-#include "collect/ring/clock.h"
+#include "collect/ring/layout.h"
 
 namespace tidemark::process {
 

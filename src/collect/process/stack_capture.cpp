@@ -10,8 +10,8 @@
 #include <cstdint>
 
 #include "base/inductor_file.h"
-#include "collect/process/definition_writer.h"
 #include "collect/process/event_writer.h"
+#include "collect/process/lane_writer.h"
 #include "collect/process/script/model_script.h"
 #include "collect/ring/ranks.h"
 

@@ -76,10 +76,10 @@ bool OomWatch::Count::take() {
 
 OomWatch::OomWatch(std::string root, std::function<Clock::time_point()> now)
     : root_(std::move(root)), now_(std::move(now)), cgroup_(Cgroup::of_this_process(root_)), log_(root_) {
-  look();
+  check();
 }
 
-void OomWatch::look() {
+void OomWatch::check() {
   const Clock::time_point now = now_();
   if (cgroup_) in_cgroup_.see(cgroup_->read().oom_kills, now);
   on_machine_.see(read_machine_memory(root_).oom_kills, now);
@@ -148,7 +148,7 @@ std::vector<KilledProcess> OomWatch::take(const HostReading& host, std::uint64_t
 }
 
 std::vector<KilledProcess> OomWatch::program_ended() {
-  look();
+  check();
   std::vector<std::int64_t> gone;
   for (const auto& [pid, process] : alive_) {
     const bool there = read_file(fmt::format("{}/proc/{}/stat", root_, pid)).has_value();
@@ -195,7 +195,7 @@ HostProcess OomWatch::forget(std::int64_t pid, std::uint64_t ticks) {
 std::optional<KilledProcess> OomWatch::ended(std::int64_t pid, std::optional<int> signal, std::uint64_t ticks) {
   const bool again = std::any_of(ended_.begin(), ended_.end(), [&](const Ended& ended) { return ended.pid == pid; });
   if (again) return std::nullopt;
-  look();
+  check();
   KilledProcess killed;
   killed.process = forget(pid, ticks);
   killed.cgroup_usage_bytes = usage_of_late();

@@ -67,7 +67,7 @@ class OomWatch {
   /// Whether what was read at that time of a process was read before it ended.
   bool has_ended(std::int64_t pid, std::uint64_t ticks);
   void take(const HostPartsSample& parts);
-  void look();
+  void check();
   void read_log();
   [[nodiscard]] std::vector<KilledProcess> victims_among(std::vector<std::int64_t> gone, std::uint64_t ticks);
   [[nodiscard]] HostProcess forget(std::int64_t pid, std::uint64_t ticks);

@@ -1,6 +1,7 @@
 #include "collect/recorder/process_facts.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +10,14 @@
 #include <fstream>
 
 namespace tidemark {
+namespace {
+
+unsigned long descriptor_limit() {
+  rlimit limit{};
+  return ::getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : RLIM_INFINITY;
+}
+
+}  // namespace
 
 std::string command_line(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/cmdline", pid), std::ios::binary);
@@ -41,6 +50,23 @@ std::string torch_version(const std::string& library) {
     if (at != std::string::npos) return candidate.substr(at + 4);
   }
   return "";
+}
+
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+unsigned long descriptors_after(int newest) {
+  const unsigned long limit = descriptor_limit();
+  const auto used = static_cast<unsigned long>(newest) + 1;
+  return limit > used ? limit - used : 0;
+}
+
+std::string few_descriptors() {
+  return fmt::format("too few file descriptors (ulimit -n {})", descriptor_limit());
 }
 
 }  // namespace tidemark

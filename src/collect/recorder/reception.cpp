@@ -7,7 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "collect/recorder/descriptors.h"
+#include "collect/recorder/process_facts.h"
 #include "collect/ring/layout.h"
 
 namespace tidemark {

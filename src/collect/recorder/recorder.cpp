@@ -14,7 +14,6 @@
 #include <utility>
 
 #include "collect/machine/processes.h"
-#include "collect/recorder/descriptors.h"
 #include "collect/recorder/process_facts.h"
 
 namespace tidemark {
@@ -155,7 +154,7 @@ void Recorder::poll_once(std::span<pollfd> others) {
   for (Client& client : clients_) drain(client, was_stopped);
   end_exited();
   if (options_.keep) {
-    look_for_oom();
+    check_for_oom();
     take_written_dump();
   }
   notify_readers();
@@ -358,7 +357,7 @@ void Recorder::notify_readers() {
     recordings.push_back({client.pid, std::filesystem::absolute(path, error).string(), process.rank, client.command,
                           process.start_wall_ns.value_or(0), client.session->started_ns()});
   }
-  readers_.tell(recordings);
+  readers_.send(recordings);
 }
 
 std::vector<std::string> Recorder::open_files() const {
@@ -426,7 +425,7 @@ void Recorder::note_oom() {
   if (!first_oom_ && may_dump()) first_oom_ = last_oom_;
 }
 
-void Recorder::look_for_oom() {
+void Recorder::check_for_oom() {
   for (Client& client : clients_) {
     if (client.session != nullptr && has_failed(client)) note_oom();
   }

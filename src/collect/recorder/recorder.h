@@ -1,6 +1,6 @@
 // The recorder of a job: takes in the processes that connect, drains them, ends their recordings when they end.
 //
-// Runs in the process of `tidemark run`, one thread (samples are read on another, see sampler.h), and never blocks on a
+// Runs in the process of `tidemark run`, one thread (samples are read on another, see sample_taker.h), and never blocks on a
 // recorded process. It keeps at most one file and some file descriptors for each process.
 #pragma once
 
@@ -25,7 +25,7 @@
 #include "collect/recorder/live/socket_folder.h"
 #include "collect/recorder/oom_watch.h"
 #include "collect/recorder/reception.h"
-#include "collect/recorder/sampling/sampler.h"
+#include "collect/recorder/sampling/sample_taker.h"
 #include "collect/recorder/session/dump.h"
 #include "collect/recorder/session/output_files.h"
 #include "collect/recorder/session/session.h"
@@ -159,7 +159,7 @@ class Recorder {
   static bool has_failed(Client& client);
   void note_oom();
   void note_killed(const KilledProcess& killed);
-  void look_for_oom();
+  void check_for_oom();
   [[nodiscard]] bool may_dump() const;
   void dump(DumpReason reason);
   void take_written_dump();

@@ -26,6 +26,8 @@
 // The recorder trusts nothing it reads here: the process may have overwritten it.
 #pragma once
 
+#include <time.h>
+
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -45,6 +47,22 @@ enum class Clock : std::uint32_t {
   tsc = 1,        ///< the x86 time-stamp counter, where the kernel itself trusts it
 };
 
+inline std::uint64_t monotonic_ns() noexcept {
+  timespec now;
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U + static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+/// The time of an event, in ticks of the clock that the recorder chose.
+inline std::uint64_t ticks(Clock clock) noexcept {
+#if defined(__x86_64__)
+  if (clock == Clock::tsc) [[likely]]
+    return __builtin_ia32_rdtsc();
+#endif
+  (void)clock;
+  return monotonic_ns();
+}
+
 struct Control {
   std::uint64_t magic;
   std::uint32_t version;
@@ -60,7 +78,7 @@ struct Control {
   std::atomic<std::uint32_t> thread_limit_drops;  ///< events of threads that found no lane
 };
 
-/// In Lane::connection: a question of questions.h waits for the process.
+/// In Lane::connection: a question (kQuestionStem) waits for the process.
 inline constexpr std::uint32_t kQuestionWaits = 0x80000000;
 
 struct alignas(64) Lane {
@@ -229,5 +247,17 @@ struct Hello {
   std::uint32_t version;
   std::uint32_t reserved;
 };
+
+// What a monitor asks of a recorded process: files in the recorder's folder, which is the user's alone.
+//
+//   objects.PID.question  "first" or "again": which storages the process has, or which are new since and who holds
+//                         them. The process takes it away when it begins to answer.
+//   objects.PID.answer    JSON; monitor/object_question.h reads it
+//
+// While there is a question, the recorder says so in the lanes of the process's threads, which so need not look for
+// files.
+inline constexpr char kQuestionStem[] = "objects.";  ///< then the process's id
+inline constexpr char kQuestionEnd[] = ".question";
+inline constexpr char kAnswerEnd[] = ".answer";
 
 }  // namespace tidemark::ring

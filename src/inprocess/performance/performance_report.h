@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "collect/machine/host_activity.h"
+#include "inprocess/performance/metric_table.h"
 #include "inprocess/performance/metric_values.h"
 #include "inprocess/performance/step_times.h"
-#include "inprocess/performance/value_history.h"
 #include "monitor/machine_state.h"
 
 namespace tidemark {

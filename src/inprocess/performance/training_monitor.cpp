@@ -7,8 +7,8 @@
 #include <condition_variable>
 #include <thread>
 
-#include "base/processors.h"
 #include "base/thread_without_signals.h"
+#include "base/worker.h"
 #include "collect/machine/host_activity.h"
 #include "collect/machine/processes.h"
 
@@ -143,7 +143,7 @@ void TrainingMonitor::run() {
       sample();
       next = Clock::now() + options_.interval;
     } else if (Clock::now() >= background.machine->next_tick()) {
-      look_at_machine();
+      sample_machine();
     }
   }
   background.machine_seen = background.machine->state();
@@ -163,7 +163,7 @@ void TrainingMonitor::add_percent(WatchedPercent& watched, const std::optional<d
   watched.history.add(begin_ns, age_ns(), moment);
 }
 
-void TrainingMonitor::look_at_machine() {
+void TrainingMonitor::sample_machine() {
   Background& background = *background_;
   (void)background.machine->tick();
   if (background.read_once || !background.machine->state().complete()) return;
@@ -174,7 +174,7 @@ void TrainingMonitor::look_at_machine() {
 void TrainingMonitor::sample() {
   Background& background = *background_;
   SystemReport& system = background.system;
-  look_at_machine();
+  sample_machine();
   const std::uint64_t begin_ns = background.sampled_at_ns;
   add_histories();
   background.sampled_at_ns = age_ns();

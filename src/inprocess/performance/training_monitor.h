@@ -59,7 +59,7 @@ class TrainingMonitor {
  private:
   struct Background;
   void run();
-  void look_at_machine();
+  void sample_machine();
   void sample();
   void add_histories();
   void add_percent(WatchedPercent& watched, const std::optional<double>& percent, std::uint64_t begin_ns) const;

@@ -19,7 +19,7 @@
 #include <utility>
 
 #include "inprocess/recording/control_library.h"
-#include "launch/execute.h"
+#include "launch/background_process.h"
 
 namespace tidemark {
 

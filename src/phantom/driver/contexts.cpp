@@ -6,11 +6,10 @@
 #include <iterator>
 #include <string>
 
-#include "phantom/driver/injection.h"
+#include "phantom/gpu/abi.h"
 #include "phantom/gpu/address_space.h"
 #include "phantom/gpu/attributes.h"
 #include "phantom/gpu/device_memory.h"
-#include "phantom/gpu/handles.h"
 #include "phantom/gpu/profile.h"
 #include "phantom/gpu/usage.h"
 #include "phantom/gpu/visible_devices.h"

@@ -1,6 +1,6 @@
 // The driver's streams and events, which are the runtime's.
+#include "phantom/gpu/abi.h"
 #include "phantom/gpu/capture.h"
-#include "phantom/gpu/handles.h"
 
 namespace tidemark::phantom {
 

@@ -4,6 +4,7 @@
 // of CUDA's documentation; tests compare them with NVIDIA's headers where these are installed.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -103,5 +104,12 @@ struct AllocationProperties {
   void* win32_metadata;
   unsigned char flags[8];
 };
+
+/// For objects that hold nothing: programs compare handles and keep them as keys. A handle that no other object of the
+/// process has. Lock-free.
+[[nodiscard]] inline Handle new_handle() {
+  static std::atomic<std::uintptr_t> next{0x100000};
+  return reinterpret_cast<Handle>(next.fetch_add(64, std::memory_order_relaxed));
+}
 
 }  // namespace tidemark::phantom

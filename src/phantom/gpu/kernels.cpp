@@ -11,10 +11,10 @@
 #include <utility>
 #include <vector>
 
+#include "phantom/gpu/abi.h"
 #include "phantom/gpu/address_space.h"
 #include "phantom/gpu/device_code.h"
 #include "phantom/gpu/driver_memory.h"
-#include "phantom/gpu/handles.h"
 #include "phantom/gpu/profile.h"
 #include "phantom/gpu/usage.h"
 

@@ -14,7 +14,7 @@
 #include "phantom/gpu/device_memory.h"
 #include "phantom/gpu/driver_memory.h"
 #include "phantom/gpu/kernels.h"
-#include "phantom/gpu/training_steps.h"
+#include "phantom/gpu/profile.h"
 #include "phantom/gpu/usage.h"
 #include "phantom/gpu/visible_devices.h"
 

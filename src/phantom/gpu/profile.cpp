@@ -60,6 +60,10 @@ Profile read() {
   return profile;
 }
 
+bool is_measured_gpu() {
+  return profile().major == 9 && profile().minor == 0;
+}
+
 }  // namespace
 
 const char* phantom_folder() {
@@ -71,6 +75,14 @@ const char* phantom_folder() {
 const Profile& profile() {
   static const Profile kProfile = read();
   return kProfile;
+}
+
+bool is_measured_cudnn() {
+  return is_measured_gpu() && profile().cudnn_version / 100 == 919;
+}
+
+bool is_measured_cuda_libraries() {
+  return is_measured_gpu() && profile().cuda_version == 13000;
 }
 
 }  // namespace tidemark::phantom

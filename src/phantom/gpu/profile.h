@@ -41,4 +41,15 @@ struct Profile {
 /// The folder that TIDEMARK_PHANTOM names.
 [[nodiscard]] const char* phantom_folder();
 
+/// Whether the process has the GPU and the libraries whose workspaces were measured: an H200, cuDNN 9.19, and
+/// cuSOLVER and cuFFT of CUDA 13.0. Elsewhere the same sizes are estimates.
+[[nodiscard]] bool is_measured_cudnn();
+[[nodiscard]] bool is_measured_cuda_libraries();
+
+/// Has the program's training steps counted, where the profile asks for it: by a hook of PyTorch's on all optimizers,
+/// which the main thread sets before it runs another function of Python's; in a program without Python or without an
+/// optimizer of torch.optim, by its own marks (step_names.h). To be called by each call that takes device memory,
+/// without locks; all but the first cost a load.
+void watch_training_steps();
+
 }  // namespace tidemark::phantom

@@ -1,4 +1,3 @@
-#include "phantom/gpu/training_steps.h"
 
 #include <dlfcn.h>
 #include <sys/syscall.h>

@@ -17,7 +17,6 @@
 
 #include "base/scoped_fd.h"
 #include "phantom/gpu/abi.h"
-#include "phantom/gpu/handles.h"
 #include "phantom/gpu/profile.h"
 #include "phantom/gpu/usage_file.h"
 

@@ -1,8 +1,10 @@
-// Which of the phantom GPUs a process sees, and in what order: CUDA_VISIBLE_DEVICES, as the driver reads it; and which
-// of them a thread has chosen.
+// Which of the phantom GPUs a process sees, and in what order: CUDA_VISIBLE_DEVICES, as the driver reads it; which of
+// them a thread has chosen; and the tool that the environment names for CUDA to load.
 #pragma once
 
 #include <cstddef>
+#include <cstdio>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -29,5 +31,18 @@ namespace tidemark::phantom {
 /// The device that this thread has chosen; 0 until it has.
 [[nodiscard]] int current_device();
 void set_current_device(int device);
+
+/// The UUIDs of phantom devices, which `tidemark plan` gives a program in CUDA_VISIBLE_DEVICES: no real GPU has them.
+/// The sixteen bytes "tidemark-phanto" and the device's number in hexadecimal, as nvidia-smi -L writes UUIDs.
+/// `device`: among those of the profile.
+[[nodiscard]] inline std::string device_uuid(int device) {
+  char text[64];
+  std::snprintf(text, sizeof text, "GPU-74696465-6d61-726b-2d70-68616e746f%02x", static_cast<unsigned>(device) & 0xffU);
+  return text;
+}
+
+/// Loads the library that CUDA_INJECTION64_PATH names and calls its InitializeInjection(), as the driver does when it
+/// is initialized. Does nothing the second time. Thread-safe.
+void load_injected_tool();
 
 }  // namespace tidemark::phantom

@@ -1,8 +1,8 @@
 // cuBLAS and cuBLASLt. Products are not computed; what a program asks for, it is told.
 #include <cstring>
 
+#include "phantom/gpu/abi.h"
 #include "phantom/gpu/driver_memory.h"
-#include "phantom/gpu/handles.h"
 #include "phantom/gpu/profile.h"
 
 namespace tidemark::phantom {

@@ -4,12 +4,11 @@
 #include <string>
 #include <vector>
 
+#include "phantom/gpu/abi.h"
 #include "phantom/gpu/driver_memory.h"
-#include "phantom/gpu/handles.h"
 #include "phantom/gpu/profile.h"
 #include "phantom/gpu/usage.h"
 #include "phantom/libraries/convolution.h"
-#include "phantom/libraries/measured_libraries.h"
 
 namespace tidemark::phantom {
 

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "phantom/gpu/abi.h"
+#include "phantom/gpu/profile.h"
 #include "phantom/gpu/usage.h"
 #include "phantom/libraries/convolution.h"
 #include "phantom/libraries/convolution_workspace.h"
-#include "phantom/libraries/measured_libraries.h"
 
 namespace tidemark::phantom {
 

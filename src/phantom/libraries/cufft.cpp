@@ -7,8 +7,8 @@
 #include <string>
 
 #include "phantom/gpu/abi.h"
+#include "phantom/gpu/profile.h"
 #include "phantom/gpu/usage.h"
-#include "phantom/libraries/measured_libraries.h"
 
 namespace tidemark::phantom {
 

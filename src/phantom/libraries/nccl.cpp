@@ -9,8 +9,8 @@
 #include <mutex>
 #include <vector>
 
+#include "phantom/gpu/abi.h"
 #include "phantom/gpu/capture.h"
-#include "phantom/gpu/handles.h"
 #include "phantom/gpu/memory.h"
 #include "phantom/gpu/profile.h"
 #include "phantom/gpu/usage.h"

@@ -11,8 +11,8 @@
 #include "phantom/gpu/abi.h"
 #include "phantom/gpu/attributes.h"
 #include "phantom/gpu/device_memory.h"
-#include "phantom/gpu/device_uuid.h"
 #include "phantom/gpu/profile.h"
+#include "phantom/gpu/visible_devices.h"
 
 namespace tidemark::phantom {
 namespace {

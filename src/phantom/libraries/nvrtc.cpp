@@ -2,7 +2,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "phantom/gpu/handles.h"
+#include "phantom/gpu/abi.h"
 #include "phantom/gpu/profile.h"
 
 namespace tidemark::phantom {

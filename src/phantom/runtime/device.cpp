@@ -2,12 +2,10 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "phantom/driver/injection.h"
 #include "phantom/gpu/attributes.h"
 #include "phantom/gpu/profile.h"
 #include "phantom/gpu/visible_devices.h"
 #include "phantom/runtime/device_properties.h"
-#include "phantom/runtime/last_error.h"
 
 namespace tidemark::phantom {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <cstring>
 
+#include "phantom/gpu/attributes.h"
 #include "phantom/gpu/capture.h"
-#include "phantom/runtime/last_error.h"
 
 namespace tidemark::phantom {
 namespace {

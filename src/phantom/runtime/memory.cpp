@@ -4,11 +4,11 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "phantom/gpu/attributes.h"
 #include "phantom/gpu/device_memory.h"
 #include "phantom/gpu/pools.h"
 #include "phantom/gpu/profile.h"
 #include "phantom/gpu/visible_devices.h"
-#include "phantom/runtime/last_error.h"
 
 namespace tidemark::phantom {
 

@@ -5,11 +5,11 @@
 #include <cstdint>
 #include <cstring>
 
+#include "phantom/gpu/abi.h"
+#include "phantom/gpu/attributes.h"
 #include "phantom/gpu/device_memory.h"
-#include "phantom/gpu/handles.h"
 #include "phantom/gpu/memory.h"
 #include "phantom/gpu/visible_devices.h"
-#include "phantom/runtime/last_error.h"
 
 namespace tidemark::phantom {
 namespace {

@@ -1,8 +1,8 @@
 // Streams, events and the capture of CUDA graphs. Work is never executed, so everything has always ended.
+#include "phantom/gpu/abi.h"
+#include "phantom/gpu/attributes.h"
 #include "phantom/gpu/capture.h"
-#include "phantom/gpu/handles.h"
 #include "phantom/gpu/visible_devices.h"
-#include "phantom/runtime/last_error.h"
 
 namespace tidemark::phantom {
 

@@ -44,7 +44,7 @@ RiskActions::~RiskActions() {
   worker_.finish(kPatienceWithActions);
 }
 
-void RiskActions::tell(const RiskChange& change, const std::function<std::string()>& json) {
+void RiskActions::act_on(const RiskChange& change, const std::function<std::string()>& json) {
   std::string text;
   for (std::size_t index = 0; index < options_.actions.size(); ++index) {
     const RiskAction& action = options_.actions[index];

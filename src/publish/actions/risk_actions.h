@@ -54,7 +54,7 @@ struct RiskActionOptions {
   std::function<void(const std::string&)> problem;                ///< gets a sentence, on another thread
 };
 
-/// Thread-safe but for tell().
+/// Thread-safe but for act_on().
 class RiskActions {
  public:
   explicit RiskActions(RiskActionOptions options);
@@ -63,7 +63,7 @@ class RiskActions {
 
   /// A change of risk: rises are acted on, see on_risk(). `json` makes the assessment as text where it is needed. Never
   /// waits. One thread at a time.
-  void tell(const RiskChange& change, const std::function<std::string()>& json);
+  void act_on(const RiskChange& change, const std::function<std::string()>& json);
   /// That were dropped because others took too long.
   [[nodiscard]] std::uint64_t dropped() const { return worker_.dropped(); }
 

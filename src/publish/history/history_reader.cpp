@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-#include "base/saturating.h"
+#include "base/arithmetic.h"
 #include "monitor/device_keys.h"
 #include "publish/history/database.h"
 #include "publish/history/history.h"

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "monitor/device_keys.h"
-#include "publish/device_id.h"
 #include "publish/history/database.h"
 
 namespace tidemark {
@@ -66,7 +65,7 @@ void HistoryWriter::flush(bool all) {
 void HistoryWriter::write(const HistoryBatch& batch, std::int64_t now_ms) {
   if (given_up_ || (!database_ && !open())) return worker_.count_dropped();
   if (!write_rows(batch)) {
-    tell(database_->error());
+    report(database_->error());
     database_->execute("ROLLBACK");
     series_.clear();  // some may have been rolled back
     return worker_.count_dropped();
@@ -76,21 +75,21 @@ void HistoryWriter::write(const HistoryBatch& batch, std::int64_t now_ms) {
   if (now < next_care_) return;
   next_care_ = now + kCareInterval;
   series_.clear();  // those without points go
-  if (!maintain(*database_, now_ms, options_.keep)) tell(database_->error());
+  if (!maintain(*database_, now_ms, options_.keep)) report(database_->error());
 }
 
 bool HistoryWriter::open() {
   DatabaseError error;
   auto database = Database::open(options_.path, DatabaseUse::write, error);
   if (!database) {
-    tell(error);
+    report(error);
     return false;
   }
   SchemaState state = schema_of(*database);
   if (state == SchemaState::empty && create_schema(*database)) state = SchemaState::ours;
   if (state == SchemaState::ours && !is_whole(*database)) {
     given_up_ = true;
-    tell(kDamaged);
+    report(kDamaged);
     return false;
   }
   if (state == SchemaState::ours) {
@@ -101,11 +100,11 @@ bool HistoryWriter::open() {
   }
   given_up_ = state == SchemaState::foreign || state == SchemaState::newer;
   if (state == SchemaState::foreign) {
-    tell("not a history of Tidemark: nothing is written to it (name another file)");
+    report("not a history of Tidemark: nothing is written to it (name another file)");
   } else if (state == SchemaState::newer) {
-    tell("made by a newer version of Tidemark: nothing is written to it (name another file)");
+    report("made by a newer version of Tidemark: nothing is written to it (name another file)");
   } else {
-    tell(database->error());
+    report(database->error());
   }
   return false;
 }
@@ -144,20 +143,20 @@ std::optional<std::int64_t> HistoryWriter::series(const HistoryKey& key) {
   return found->second;
 }
 
-void HistoryWriter::tell(const DatabaseError& error) {
+void HistoryWriter::report(const DatabaseError& error) {
   if (error.is_damaged()) {
     given_up_ = true;
-    tell(kDamaged);
+    report(kDamaged);
   } else if (error.is_full()) {
-    tell(fmt::format("cannot be written ({}): history has a gap until there is space", error.message));
+    report(fmt::format("cannot be written ({}): history has a gap until there is space", error.message));
   } else if (error.is_busy()) {
-    tell("another program has it locked: history has a gap until it is free");
+    report("another program has it locked: history has a gap until it is free");
   } else {
-    tell(fmt::format("cannot be written: {}", error.message));
+    report(fmt::format("cannot be written: {}", error.message));
   }
 }
 
-void HistoryWriter::tell(const std::string& text) {
+void HistoryWriter::report(const std::string& text) {
   if (std::exchange(told_, text) != text) options_.problem(fmt::format("{}: {}", options_.path, text));
 }
 

@@ -120,8 +120,8 @@ class HistoryWriter {
   bool open();
   bool write_rows(const HistoryBatch& batch);
   std::optional<std::int64_t> series(const HistoryKey& key);
-  void tell(const DatabaseError& error);
-  void tell(const std::string& text);
+  void report(const DatabaseError& error);
+  void report(const std::string& text);
 
   HistoryOptions options_;
   HistoryCollector collector_;

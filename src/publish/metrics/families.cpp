@@ -9,7 +9,7 @@
 #include <set>
 #include <utility>
 
-#include "publish/device_id.h"
+#include "monitor/device_keys.h"
 
 namespace tidemark {
 

@@ -3,8 +3,8 @@
 #include <memory>
 #include <utility>
 
+#include "analyze/usage/ranks.h"
 #include "query/analyses/analysis.h"
-#include "query/job_summary.h"
 
 namespace tidemark {
 namespace {

@@ -7,7 +7,7 @@
 #include "query/results/common.h"
 #include "query/results/results.h"
 #include "query/words/attribution.h"
-#include "query/words/mistakes.h"
+#include "query/words/rates.h"
 
 namespace tidemark {
 namespace {

@@ -24,7 +24,6 @@
 #include "analyze/usage/tree.h"
 #include "query/describe/describe.h"
 #include "query/describe/printers.h"
-#include "query/job_summary.h"
 
 namespace tidemark {
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "analyze/common/data_quality.h"
+#include "analyze/common/recording_info.h"
 #include "trace/data_quality.h"
 
 namespace tidemark {

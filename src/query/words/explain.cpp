@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "analyze/common/arithmetic.h"
+#include "base/arithmetic.h"
 #include "base/units.h"
 #include "query/words/printable.h"
 #include "query/words/recording_text.h"

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <string_view>
 
-#include "analyze/common/frame_origin.h"
+#include "analyze/common/stack_names.h"
 #include "query/words/printable.h"
 
 namespace tidemark {

@@ -1,10 +1,13 @@
-// Spans of time, rates and changes in words.
+// Spans of time, rates and changes in words, and the usual mistakes behind leaks.
 #pragma once
 
 #include <string>
+#include <string_view>
 
 #include "analyze/common/trend.h"
 #include "analyze/forecast/forecaster.h"
+#include "analyze/leaks/objects.h"
+#include "base/ids.h"
 
 namespace tidemark {
 
@@ -20,5 +23,9 @@ namespace tidemark {
 /// "rises by 12.3 MiB", "falls by only 0.4 MiB" where that is too little to matter: of a change whose interval is on
 /// one side of zero. `size`: its absolute value.
 [[nodiscard]] std::string clear_change_text(const Slope& change, bool matters, const std::string& size);
+
+/// The mistake that a leak matches, and what to do: "losses are kept with their autograd graphs: keep loss.item() or
+/// loss.detach()"; empty for none. `device`: where the memory is.
+[[nodiscard]] std::string_view usual_mistake_text(UsualMistake mistake, Device device);
 
 }  // namespace tidemark

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "base/arithmetic.h"
 #include "base/units.h"
-#include "query/words/magnitude.h"
 #include "query/words/printable.h"
 #include "query/words/recording_text.h"
 

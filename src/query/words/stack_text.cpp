@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "analyze/common/frame_origin.h"
+#include "analyze/common/stack_names.h"
 #include "query/words/attribution.h"
 #include "query/words/frame_text.h"
 #include "query/words/printable.h"

@@ -10,7 +10,6 @@
 #include "query/words/printable.h"
 #include "report/common/columns.h"
 #include "report/common/csv.h"
-#include "report/common/csv_field.h"
 #include "report/common/text_parts.h"
 
 namespace tidemark {

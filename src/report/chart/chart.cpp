@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/output_file.h"
 #include "base/units.h"
 #include "query/words/printable.h"
 #include "query/words/recording_text.h"
@@ -36,6 +37,11 @@ TimeFrame frame_of(std::uint64_t duration_ns, std::size_t panel, std::size_t pan
 }
 
 }  // namespace
+
+Result<void> write_picture(const std::string& path, const Result<std::string>& picture) {
+  if (!picture) return picture.error();
+  return write_file(path, *picture);
+}
 
 Result<std::string> draw_chart(std::span<const Timeline> timelines, ChartFormat format) {
   std::size_t panels = 0;

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "analyze/fragmentation/fragmentation.h"
 #include "analyze/ledger/ledger.h"
-#include "analyze/sweep/dp_sgd.h"
 #include "analyze/sweep/sweep.h"
 #include "analyze/timeline/timeline.h"
 #include "analyze/usage/breakdown.h"
@@ -18,6 +18,14 @@
 namespace tidemark {
 
 enum class ChartFormat : std::uint8_t { png, svg };
+
+/// Of "png" or "svg".
+[[nodiscard]] constexpr ChartFormat chart_format(std::string_view name) {
+  return name == "svg" ? ChartFormat::svg : ChartFormat::png;
+}
+
+/// Writes a picture that was drawn to the file; an error of drawing it otherwise.
+Result<void> write_picture(const std::string& path, const Result<std::string>& picture);
 
 /// Pictures have one panel for each device of each recording. Fails when cairo does, or for more panels than these.
 inline constexpr std::size_t kMaxPanels = 64;
@@ -48,11 +56,6 @@ Result<std::string> draw_usage(const MachineState& state, ChartFormat format,
 /// first.
 inline constexpr std::size_t kMaxDrawnMetrics = 24;
 Result<std::string> draw_performance(const PerformanceReport& report, ChartFormat format);
-
-/// What hung on the parameters, by component: a panel for each kind.
-Result<std::string> draw_dp_sgd_components(const DpSgdSweep& result, ChartFormat format);
-/// The peaks of phases, a panel for each configuration, those with the highest peaks.
-Result<std::string> draw_dp_sgd_phases(const DpSgdSweep& result, ChartFormat format);
 
 /// What was allocated at one moment, by category within each component, layer or module.
 Result<std::string> draw_breakdown(std::span<const Breakdown> results, ChartFormat format);

@@ -1,11 +1,12 @@
 // Results as comma-separated values (RFC 4180, with \n line ends). Unknown values are empty fields.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "analyze/common/result_table.h"
-#include "analyze/sweep/dp_sgd.h"
 #include "analyze/sweep/sweep.h"
 #include "analyze/timeline/timeline.h"
 #include "analyze/usage/breakdown.h"
@@ -36,12 +37,17 @@ namespace tidemark {
 /// peak_reserved_bytes, device_used_bytes, out_of_memory, predicted_fits, predicted_peak_allocated_bytes,
 /// predicted_peak_reserved_bytes, failure, duration_ns, host_bytes, folder.
 [[nodiscard]] std::string to_csv(const Sweep& sweep);
-/// One row for each configuration, with the bytes of each kind and the peak of each phase.
-[[nodiscard]] std::string to_csv(const DpSgdSweep& result);
-
 /// "FILE,RANK", the fields with which every row begins.
 [[nodiscard]] std::string recording_fields(const RecordingInfo& recording);
 /// "STACK,FRAMES": on one line, and all frames, outermost first, separated by ';'.
 [[nodiscard]] std::string stack_fields(const NamedStack& stack);
+
+/// Text from a recording as one field of a row: printable, quoted (RFC 4180) where it would break the row, and with a '
+/// before it where it begins with =, +, - or @, so that no spreadsheet runs it as a formula. Not for numbers.
+[[nodiscard]] std::string csv_field(const std::string& raw);
+
+/// ",123" and ",true": a field with the comma before it; empty where it is not known.
+[[nodiscard]] std::string number_field(const std::optional<std::uint64_t>& number);
+[[nodiscard]] std::string yes_field(const std::optional<bool>& value);
 
 }  // namespace tidemark

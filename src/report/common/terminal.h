@@ -1,10 +1,12 @@
-// Where text goes: how wide it is, and whether it shows colours.
+// Where text goes: how wide it is, and whether it shows colours; progress on a terminal: "Reading run.tide: 45%".
 #pragma once
 
 #include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
+
+#include "store/store.h"
 
 namespace tidemark {
 
@@ -28,5 +30,9 @@ enum class Tone : unsigned char { heading, quiet, warning, error };
 
 /// `text` in the tone's colour, or as it is where there are no colours.
 [[nodiscard]] std::string paint(const Terminal& terminal, Tone tone, std::string_view text);
+
+/// Shows nothing in the first second, and nothing at all when stderr is no terminal. The line is erased when the
+/// returned object (and all its copies) goes. `doing`: "Reading"; kept by reference.
+[[nodiscard]] Progress make_progress(const std::string& path, const char* doing = "Reading");
 
 }  // namespace tidemark

@@ -1,7 +1,9 @@
 // Results as text for people.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,7 +16,6 @@
 #include "analyze/plan/plan.h"
 #include "analyze/plan/simulation.h"
 #include "analyze/plan/verification.h"
-#include "analyze/sweep/dp_sgd.h"
 #include "analyze/sweep/fit.h"
 #include "analyze/sweep/sweep.h"
 #include "analyze/timeline/timeline.h"
@@ -25,6 +26,10 @@
 #include "analyze/usage/table.h"
 #include "analyze/usage/temporary.h"
 #include "analyze/usage/tree.h"
+#include "doctor/diagnosis.h"
+#include "model/model_facts.h"
+#include "monitor/watch_reports.h"
+#include "publish/history/history.h"
 #include "report/common/terminal.h"
 
 namespace tidemark {
@@ -54,8 +59,6 @@ namespace tidemark {
 [[nodiscard]] std::string to_text(const Fit& fit, const Terminal& terminal);
 /// All configurations, the laws and their errors.
 [[nodiscard]] std::string to_text(const Sweep& sweep, const Terminal& terminal);
-/// What follows a sweep's own text.
-[[nodiscard]] std::string to_text(const DpSgdSweep& result, const Terminal& terminal);
 /// The table of the categories of what was allocated.
 [[nodiscard]] std::string categories_text(const std::vector<CategoryBytes>& categories, std::uint64_t unrecorded_bytes,
                                           const Terminal& terminal);
@@ -64,5 +67,39 @@ namespace tidemark {
 
 /// Which devices are over the budget, and by how much, on one line; empty when none is.
 [[nodiscard]] std::string budget_text(const Comparison& comparison);
+
+/// "rank 1, cuda:1", "rank 1, DataLoader worker 4712 of 4711, cpu", "pid 4711, cuda:0"; the file of a snapshot.
+[[nodiscard]] std::string rank_name(const RankRow& row);
+
+/// "+33.3%", or "n/a".
+[[nodiscard]] std::string difference_text(const std::optional<double>& difference);
+
+/// "cuda: median of 64 peaks 36.0 MiB; outliers beyond ±1.8 MiB".
+[[nodiscard]] std::string group_text(const RankGroup& group);
+
+/// A key without its unit and with spaces: "peak_allocated_bytes" as "peak allocated", "lifetime_ns" as "lifetime".
+[[nodiscard]] std::string heading_of(const std::string& key);
+
+/// Printable, with its unit: "12.3 MiB", "1,234", "3.2 ms", "45.1%", a stack on one line; "n/a" where it is not known.
+[[nodiscard]] std::string value_text(ResultKind kind, const ResultValue& value);
+
+[[nodiscard]] std::string to_text(const Inventory& inventory, const Terminal& terminal);
+[[nodiscard]] std::string to_text(const Diagnosis& diagnosis, const Terminal& terminal);
+
+/// `depth` levels of modules; of equal blocks the first one's.
+[[nodiscard]] std::string to_text(const ModelFacts& facts, std::size_t depth, const Terminal& terminal);
+
+/// One row for each tensor. Columns: file, tensor, module, layer, dtype, shape, parameters, bytes.
+[[nodiscard]] std::string to_csv(const ModelFacts& facts);
+
+[[nodiscard]] std::string to_text(const ProfileReport& report, const Terminal& terminal);
+[[nodiscard]] std::string to_text(const OomReport& report, const Terminal& terminal);
+[[nodiscard]] std::string to_text(const LeakReport& report, const Terminal& terminal);
+[[nodiscard]] std::string to_text(const FragmentReport& report, const Terminal& terminal);
+
+[[nodiscard]] std::string to_text(const History& history, const Terminal& terminal);
+
+/// One row for each point. Columns: time (UTC), time_ms, device, id, span_ms, high_bytes, mean_bytes.
+[[nodiscard]] std::string to_csv(const History& history);
 
 }  // namespace tidemark

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "analyze/advice/advice.h"
-#include "analyze/common/data_quality.h"
 #include "analyze/common/recording_info.h"
 #include "analyze/ledger/host_ledger.h"
 #include "analyze/oom/explain.h"
+#include "analyze/timeline/host_timeline.h"
 #include "query/words/recording_text.h"
 #include "report/common/columns.h"
 #include "report/common/terminal.h"
@@ -45,5 +45,8 @@ template <typename Device, typename Text>
   for (const Device& device : devices) texts.push_back(text_of(device));
   return join_devices(texts);
 }
+
+/// "peak RSS: 774.2 MiB at 3.210 s, 700.1 MiB at end", and so on; empty without samples.
+[[nodiscard]] std::vector<Fact> host_facts(const HostUsage& host);
 
 }  // namespace tidemark

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/arithmetic.h"
 #include "base/units.h"
 #include "query/words/attribution.h"
-#include "query/words/magnitude.h"
 #include "query/words/printable.h"
 #include "query/words/stack_text.h"
 #include "report/common/columns.h"

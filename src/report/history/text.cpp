@@ -1,4 +1,4 @@
-#include "report/history/text.h"
+#include "report/common/text.h"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include "query/words/recording_text.h"
 #include "query/words/risks.h"
 #include "report/common/columns.h"
-#include "report/common/csv_field.h"
+#include "report/common/csv.h"
 #include "report/common/text_parts.h"
 
 namespace tidemark {

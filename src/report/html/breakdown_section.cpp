@@ -8,7 +8,6 @@
 #include "query/words/recording_text.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
-#include "report/html/svg_plot.h"
 #include "report/plot/plots.h"
 
 namespace tidemark::html {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "analyze/common/advice.h"
-#include "analyze/common/arithmetic.h"
+#include "analyze/common/earlier_frees.h"
+#include "base/arithmetic.h"
 #include "base/units.h"
 #include "query/words/attribution.h"
 #include "query/words/fragmentation.h"
@@ -16,7 +16,7 @@
 #include "report/html/markup.h"
 #include "report/html/sections.h"
 #include "report/leaks/words.h"
-#include "report/patterns/words.h"
+#include "report/patterns/text.h"
 
 namespace tidemark::html {
 namespace {

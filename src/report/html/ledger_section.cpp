@@ -7,7 +7,6 @@
 #include "query/words/ledger.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
-#include "report/html/svg_plot.h"
 #include "report/plot/plots.h"
 
 namespace tidemark::html {

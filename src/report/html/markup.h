@@ -1,5 +1,5 @@
-// The few pieces of HTML that the sections of a page are made of. Everything appends bytes; names from a recording pass
-// through escaped() and nowhere else.
+// The few pieces of HTML and SVG that the sections of a page are made of. Everything appends bytes; names from a
+// recording pass through escaped() and nowhere else.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "analyze/common/stack_names.h"
+#include "report/plot/plot.h"
 #include "trace/event.h"
 
 namespace tidemark::html {
@@ -44,5 +45,10 @@ inline constexpr std::string_view kTableEnd = "</tbody></table></div>\n";
 
 /// A quiet remark below a table or picture: what was left out, and how to see it. `words` is HTML.
 void add_remark(std::string& out, std::string_view words);
+
+/// The legend, the plot and its remark. It fits every width: what the plot gives as a share of its width becomes a
+/// percentage, letters and lines keep their size. Colours are classes of the palette's roles. `style`: a class of the
+/// style sheet.
+void add_plot(std::string& out, const Plot& plot, const char* style);
 
 }  // namespace tidemark::html

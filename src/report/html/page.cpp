@@ -9,13 +9,11 @@
 #include "analyze/usage/ranks.h"
 #include "base/units.h"
 #include "query/words/recording_text.h"
-#include "report/html/html.h"
+#include "report/common/text.h"
 #include "report/html/markup.h"
-#include "report/html/page_budget.h"
-#include "report/html/page_files.h"
+#include "report/html/page_contents.h"
 #include "report/html/sections.h"
 #include "report/plot/palette.h"
-#include "report/ranks/words.h"
 
 namespace tidemark {
 namespace {

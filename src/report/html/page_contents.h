@@ -1,6 +1,8 @@
-// Everything that a page shows of one recording: the results of the analyses, from one store.
+// Everything that a page shows of one recording: the results of the analyses, from one store; and how a page that
+// became too large gets smaller.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -79,4 +81,24 @@ struct PageContents {
 Result<PageContents> collect_page_contents(const Store& store, Symbols& symbols, const PageOptions& options,
                                            const Attribution* attribution = nullptr);
 
+/// Makes every list half as long; what is left out is counted as elsewhere. False when nothing could be left out any
+/// more.
+bool halve(PageContents& contents);
+
+/// Keeps the first `kept` segments of a map.
+void leave_out(PageMap& map, std::size_t kept);
+
 }  // namespace tidemark::html
+
+namespace tidemark {
+
+// The page itself needs nothing else: no network, no other file, no script for what matters.
+
+/// What a page may weigh at most, so that it can be mailed and opened on a phone.
+inline constexpr std::size_t kMaxHtmlBytes = 15'000'000;
+
+/// One page for all of them, in the order of compare_ranks(): a table of them, and one at a time. Lists are shortened,
+/// and the page says so, until it is small enough. Fails when that cannot be reached: for hundreds of recordings.
+Result<std::string> to_html(std::vector<html::PageContents> contents);
+
+}  // namespace tidemark

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <variant>
 
-#include "analyze/common/arithmetic.h"
+#include "base/arithmetic.h"
 #include "base/units.h"
 #include "query/words/recording_text.h"
 #include "report/html/markup.h"

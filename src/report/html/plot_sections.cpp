@@ -4,12 +4,11 @@
 #include <algorithm>
 #include <iterator>
 
-#include "analyze/common/frame_origin.h"
+#include "analyze/common/stack_names.h"
 #include "base/units.h"
 #include "query/words/recording_text.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
-#include "report/html/svg_plot.h"
 #include "report/plot/plots.h"
 
 namespace tidemark::html {

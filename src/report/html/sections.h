@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyze/usage/ranks.h"
@@ -29,5 +30,11 @@ void add_failures(std::string& out, const Explanation& explanation);
 /// What programs read: all the results as one JSON document. docs/commands.md describes it.
 /// `ranks`: of several recordings.
 std::string data_block(const std::vector<PageContents>& pages, const RankComparison* ranks);
+
+/// page.css and page.js, which the build embeds (cmake/embed_page.cmake).
+extern const std::string_view kPageStyle;
+extern const std::string_view kPageScript;
+/// "sha256-...", as a Content-Security-Policy names the script: of the bytes between <script> and </script>.
+extern const std::string_view kPageScriptHash;
 
 }  // namespace tidemark::html

@@ -2,12 +2,12 @@
 
 #include <iterator>
 
-#include "analyze/common/advice.h"
+#include "analyze/common/earlier_frees.h"
 #include "base/units.h"
 #include "query/words/data_quality.h"
 #include "query/words/explain.h"
 #include "query/words/recording_text.h"
-#include "report/host_ledger/host_usage.h"
+#include "report/common/text_parts.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
 #include "report/leaks/words.h"

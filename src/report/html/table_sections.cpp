@@ -4,9 +4,9 @@
 #include <iterator>
 
 #include "base/units.h"
+#include "report/common/text.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
-#include "report/result_table/words.h"
 
 namespace tidemark::html {
 namespace {

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "base/units.h"
-#include "query/words/mistakes.h"
 #include "query/words/printable.h"
+#include "query/words/rates.h"
 #include "query/words/stack_text.h"
 
 namespace tidemark {

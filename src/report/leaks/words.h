@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "analyze/leaks/leaks.h"
-#include "analyze/leaks/usual_mistake.h"
+#include "analyze/leaks/objects.h"
 
 namespace tidemark {
 

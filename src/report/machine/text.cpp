@@ -1,4 +1,4 @@
-#include "report/machine/text.h"
+#include "report/common/text.h"
 
 #include <fmt/format.h>
 

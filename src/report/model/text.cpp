@@ -1,4 +1,4 @@
-#include "report/model/text.h"
+#include "report/common/text.h"
 
 #include <fmt/format.h>
 
@@ -13,7 +13,7 @@
 #include "query/words/printable.h"
 #include "query/words/recording_text.h"
 #include "report/common/columns.h"
-#include "report/common/csv_field.h"
+#include "report/common/csv.h"
 #include "report/common/text_parts.h"
 
 namespace tidemark {

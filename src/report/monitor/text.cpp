@@ -1,4 +1,5 @@
-#include "report/monitor/text.h"
+
+#include "report/common/text.h"
 
 #include <fmt/format.h>
 
@@ -14,7 +15,6 @@
 #include "query/words/risks.h"
 #include "query/words/stack_text.h"
 #include "report/common/columns.h"
-#include "report/common/text.h"
 #include "report/common/text_parts.h"
 #include "report/leaks/words.h"
 

@@ -1,16 +1,16 @@
-#include "report/common/text.h"
+#include "report/patterns/text.h"
 
 #include <fmt/format.h>
 
-#include "analyze/common/advice.h"
-#include "analyze/common/arithmetic.h"
+#include "analyze/common/earlier_frees.h"
+#include "base/arithmetic.h"
 #include "base/units.h"
 #include "query/words/recording_text.h"
 #include "query/words/stack_text.h"
 #include "report/advice/words.h"
 #include "report/common/columns.h"
+#include "report/common/text.h"
 #include "report/common/text_parts.h"
-#include "report/patterns/words.h"
 
 namespace tidemark {
 namespace {
@@ -80,6 +80,12 @@ std::string device_text(const PatternsDevice& device, const Patterns& patterns, 
 }
 
 }  // namespace
+
+std::string avoidable_peak_text(std::uint64_t saving, std::uint64_t peak) {
+  if (saving == 0) return "none (the peak stays the same)";
+  const char* remark = is_worth_advice(saving, peak) ? "" : " (less than 1 MiB or 1% of the peak)";
+  return fmt::format("up to {}{}", format_bytes(saving), remark);
+}
 
 std::string to_text(const Patterns& patterns, const Terminal& terminal) {
   std::string text = join_devices(

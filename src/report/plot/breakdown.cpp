@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "query/words/attribution.h"
-#include "report/plot/category_role.h"
+#include "report/plot/layers.h"
 #include "report/plot/plots.h"
 
 namespace tidemark {

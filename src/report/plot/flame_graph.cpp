@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "analyze/common/arithmetic.h"
-#include "analyze/common/frame_origin.h"
+#include "analyze/common/stack_names.h"
+#include "base/arithmetic.h"
 #include "base/units.h"
 #include "query/words/frame_text.h"
 #include "query/words/printable.h"

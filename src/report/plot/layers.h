@@ -8,8 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "analyze/attribution/attribution.h"
+#include "analyze/ledger/ledger.h"
 #include "analyze/timeline/timeline.h"
-#include "base/saturating.h"
+#include "base/arithmetic.h"
 #include "report/plot/palette.h"
 #include "report/plot/time_plot.h"
 
@@ -67,5 +69,18 @@ void add_layers(TimePlot& time, const std::vector<Point>& points, const std::vec
     time.plot().legend.push_back({layer.role, PlotKey::Sample::box, layer.words});
   }
 }
+
+[[nodiscard]] constexpr Role category_role(std::optional<Category> category) {
+  const Category of = category.value_or(Category::unknown);
+  return static_cast<Role>(static_cast<std::size_t>(Role::parameters) + static_cast<std::size_t>(of));
+}
+static_assert(category_role(Category::activation) == Role::activations);
+static_assert(category_role(Category::unknown) == Role::unknown_category);
+
+/// The role of a library of LedgerDevice::libraries; of any other, other_libraries.
+[[nodiscard]] Role library_role(const LedgerDevice& device, const std::string& library);
+
+/// From the lowest to the highest; without those that are empty all the time. What is not known is empty.
+[[nodiscard]] std::vector<PlotLayer> ledger_layers(const LedgerDevice& device);
 
 }  // namespace tidemark

@@ -7,7 +7,7 @@
 
 #include "base/units.h"
 #include "query/words/printable.h"
-#include "report/plot/ledger_layers.h"
+#include "report/plot/layers.h"
 #include "report/plot/plots.h"
 #include "report/plot/time_plot.h"
 

@@ -14,7 +14,7 @@
 #include "analyze/timeline/timeline.h"
 #include "analyze/usage/breakdown.h"
 #include "analyze/usage/tree.h"
-#include "inprocess/performance/value_history.h"
+#include "inprocess/performance/metric_table.h"
 #include "monitor/machine_state.h"
 #include "report/plot/plot.h"
 

@@ -1,3 +1,4 @@
+
 #include "report/common/text.h"
 
 #include <fmt/format.h>
@@ -7,9 +8,9 @@
 #include "analyze/usage/ranks.h"
 #include "base/units.h"
 #include "query/words/printable.h"
+#include "query/words/recording_text.h"
 #include "report/common/columns.h"
 #include "report/common/text_parts.h"
-#include "report/ranks/words.h"
 
 namespace tidemark {
 namespace {
@@ -55,6 +56,25 @@ std::string how_to_see_more(const RankComparison& ranks) {
 }
 
 }  // namespace
+
+std::string rank_name(const RankRow& row) {
+  const std::string name = process_name(row.recording, row.child);
+  return row.device ? fmt::format("{}, {}", name, to_string(*row.device)) : name;
+}
+
+std::string difference_text(const std::optional<double>& difference) {
+  if (!difference) return "n/a";
+  return *difference == 0 ? "0.0%" : fmt::format("{:+.1f}%", *difference * 100);
+}
+
+std::string group_text(const RankGroup& group) {
+  const std::string device = to_string(Device{group.type, 0});
+  std::string text =
+      fmt::format("{}{}: median of {} peaks {}", device.substr(0, device.find(':')), group.children ? ", children" : "",
+                  format_count(group.count), format_bytes(group.median_bytes));
+  if (group.has_outliers()) text += fmt::format("; outliers beyond \xC2\xB1{}", format_bytes(group.limit_bytes));
+  return text;
+}
 
 std::string to_text(const RankComparison& ranks, const std::vector<const Summary*>& details, const Terminal& terminal) {
   std::string text = table_of_all(ranks, terminal);

@@ -13,7 +13,6 @@
 #include "query/words/stack_text.h"
 #include "report/common/columns.h"
 #include "report/common/text_parts.h"
-#include "report/host_ledger/host_usage.h"
 
 namespace tidemark {
 namespace {

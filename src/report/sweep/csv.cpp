@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "analyze/sweep/sweep.h"
-#include "report/common/csv_field.h"
 
 namespace tidemark {
 namespace {

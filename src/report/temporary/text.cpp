@@ -11,7 +11,7 @@
 #include "query/words/stack_text.h"
 #include "report/common/columns.h"
 #include "report/common/text_parts.h"
-#include "report/patterns/words.h"
+#include "report/patterns/text.h"
 
 namespace tidemark {
 namespace {

@@ -5,19 +5,77 @@
 #include <unistd.h>
 
 #include <array>
+#include <climits>
 #include <clocale>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <cwchar>
 #include <string>
 #include <string_view>
 
-#include "tui/terminal/curses.h"
-#include "tui/terminal/descriptions.h"
-#include "tui/terminal/looks.h"
+// Without its macros, which have names such as `move` and `erase`.
+#define NCURSES_NOMACROS 1  // NOLINT
+#define NCURSES_WIDECHAR 1  // NOLINT
+#include <curses.h>
+#undef OK
 
 namespace tidemark::tui {
 namespace {
+
+struct Look {
+  Role role;
+  short colour;     // -1: the terminal's own
+  chtype coloured;  // beside the colour
+  chtype plain;     // without colours
+};
+
+constexpr std::array<Look, 11> kLooks = {{{Role::plain, -1, A_NORMAL, A_NORMAL},
+                                          {Role::heading, -1, A_BOLD, A_BOLD},
+                                          {Role::quiet, -1, A_DIM, A_DIM},
+                                          {Role::key, COLOR_CYAN, A_BOLD, A_UNDERLINE},
+                                          {Role::used, COLOR_GREEN, A_NORMAL, A_NORMAL},
+                                          {Role::peak, COLOR_YELLOW, A_NORMAL, A_DIM},
+                                          {Role::room, -1, A_DIM, A_DIM},
+                                          {Role::good, COLOR_GREEN, A_NORMAL, A_NORMAL},
+                                          {Role::warning, COLOR_YELLOW, A_BOLD, A_BOLD},
+                                          {Role::high, COLOR_RED, A_NORMAL, A_BOLD},
+                                          {Role::critical, COLOR_RED, A_BOLD, A_BOLD | A_UNDERLINE}}};
+
+// How roles look on a terminal: with colours, or where there are none, by bold, dim and reversed text.
+class Looks {
+ public:
+  Looks() = default;
+  /// After the terminal was opened. `colours`: whether they are wanted; the terminal may have none.
+  explicit Looks(bool colours);
+
+  /// Attributes of ncurses.
+  [[nodiscard]] int of(Style style) const;
+
+ private:
+  std::array<int, 11> attributes_{};  // by Role
+};
+
+Looks::Looks(bool colours) {
+  const bool coloured = colours && has_colors();
+  if (coloured) {
+    start_color();
+    use_default_colors();
+  }
+  for (std::size_t n = 0; n < kLooks.size(); ++n) {
+    const Look& look = kLooks[n];
+    attributes_[static_cast<std::size_t>(look.role)] = static_cast<int>(coloured ? look.coloured : look.plain);
+    if (!coloured || look.colour < 0) continue;
+    const auto pair = static_cast<short>(n + 1);
+    init_pair(pair, look.colour, -1);
+    attributes_[static_cast<std::size_t>(look.role)] |= COLOR_PAIR(pair);
+  }
+}
+
+int Looks::of(Style style) const {
+  const int attributes = attributes_[static_cast<std::size_t>(style.role)];
+  return style.selected ? attributes | static_cast<int>(A_REVERSE) : attributes;
+}
 
 constexpr int kEscapeMilliseconds = 25;
 
@@ -107,6 +165,12 @@ std::string drawable(const Canvas& canvas, std::size_t x, std::size_t y) {
 }
 
 }  // namespace
+
+const TerminalDescription& description_for(const char* terminal) {
+  const std::string_view name = terminal;
+  if (name.starts_with("screen") || name.starts_with("tmux")) return kTerminalDescriptions[1];
+  return kTerminalDescriptions[name == "linux" ? 2 : 0];
+}
 
 struct Display::State {
   SCREEN* screen = nullptr;

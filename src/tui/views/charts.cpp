@@ -7,11 +7,11 @@
 #include "base/units.h"
 #include "query/words/printable.h"
 #include "query/words/risks.h"
+#include "tui/canvas.h"
 #include "tui/chart.h"
-#include "tui/glyphs.h"
 #include "tui/table.h"
+#include "tui/view.h"
 #include "tui/views/parts.h"
-#include "tui/views/views.h"
 
 namespace tidemark::tui {
 namespace {

@@ -5,10 +5,10 @@
 #include "query/words/printable.h"
 #include "query/words/rates.h"
 #include "query/words/risks.h"
-#include "tui/bar.h"
+#include "tui/chart.h"
 #include "tui/table.h"
+#include "tui/view.h"
 #include "tui/views/parts.h"
-#include "tui/views/views.h"
 
 namespace tidemark::tui {
 namespace {

@@ -8,8 +8,8 @@
 #include "query/words/printable.h"
 #include "query/words/stack_text.h"
 #include "tui/table.h"
+#include "tui/view.h"
 #include "tui/views/parts.h"
-#include "tui/views/views.h"
 
 namespace tidemark::tui {
 namespace {

@@ -8,8 +8,8 @@
 #include "query/words/monitors.h"
 #include "query/words/risks.h"
 #include "tui/table.h"
+#include "tui/view.h"
 #include "tui/views/parts.h"
-#include "tui/views/views.h"
 
 namespace tidemark::tui {
 namespace {

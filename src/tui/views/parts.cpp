@@ -5,8 +5,8 @@
 #include "base/units.h"
 #include "query/words/printable.h"
 #include "query/words/risks.h"
-#include "tui/bar.h"
-#include "tui/glyphs.h"
+#include "tui/canvas.h"
+#include "tui/chart.h"
 
 namespace tidemark::tui {
 namespace {

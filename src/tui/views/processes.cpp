@@ -5,8 +5,8 @@
 #include "query/words/monitors.h"
 #include "tui/process_rows.h"
 #include "tui/table.h"
+#include "tui/view.h"
 #include "tui/views/parts.h"
-#include "tui/views/views.h"
 
 namespace tidemark::tui {
 namespace {

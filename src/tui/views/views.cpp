@@ -1,4 +1,4 @@
-#include "tui/views/views.h"
+#include "tui/view.h"
 
 namespace tidemark::tui {
 

@@ -1,6 +1,6 @@
-#include "analyze/common/advice.h"
-
 #include <gtest/gtest.h>
+
+#include "analyze/common/earlier_frees.h"
 
 namespace tidemark {
 namespace {

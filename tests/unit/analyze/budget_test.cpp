@@ -1,8 +1,8 @@
-#include "analyze/plan/budget.h"
-
 #include <gtest/gtest.h>
 
 #include <limits>
+
+#include "analyze/usage/compare.h"
 
 namespace tidemark {
 namespace {

@@ -1,8 +1,7 @@
-#include "analyze/common/data_quality.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analyze/common/recording_info.h"
 #include "unit/store/store_scenario.h"
 
 namespace tidemark {

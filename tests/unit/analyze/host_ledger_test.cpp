@@ -35,7 +35,7 @@ std::optional<std::uint64_t> bytes_of(const HostBreakdown& ledger, HostPart part
 
 HostBreakdown ledger_of(const HostPartsSample& of) {
   SharedAnon shared;
-  shared.learn(of);
+  shared.update(of);
   return make_host_ledger(of, shared);
 }
 
@@ -70,15 +70,15 @@ TEST(HostLedger, WhatAWorkerSharesIsRememberedFromTheLastTimeItWasRead) {
   HostPartsSample of = parts_sample(3, 800);
   of.processes = {host_process(2, ProcessRole::data_worker, 200, 50)};
   SharedAnon shared;
-  shared.learn(of);
+  shared.update(of);
   of.processes = {host_process(2, ProcessRole::data_worker, 400), host_process(3, ProcessRole::data_worker, 30)};
-  shared.learn(of);
+  shared.update(of);
   const HostBreakdown ledger = make_host_ledger(of, shared);
   EXPECT_EQ(ledger.lines[0].bytes, 250U) << "it shared 150, and what it gets later is its own";
   EXPECT_EQ(ledger.lines[1].bytes, 30U) << "not known: all";
   EXPECT_EQ(ledger.caveats, (std::vector{HostCaveat::estimated_pages, HostCaveat::shared_pages}));
   of.processes.clear();
-  shared.learn(of);
+  shared.update(of);
   EXPECT_EQ(shared.of(2), std::nullopt);
 }
 

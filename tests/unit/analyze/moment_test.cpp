@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "analyze/common/devices.h"
+#include "analyze/common/recording_info.h"
 #include "unit/store/store_scenario.h"
 
 namespace tidemark {

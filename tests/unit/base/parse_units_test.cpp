@@ -1,4 +1,3 @@
-#include "base/parse_units.h"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
-#include "base/scratch_folder.h"
-
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
+
+#include "base/output_file.h"
 
 namespace tidemark {
 namespace {

@@ -13,7 +13,6 @@
 
 #include "cli/command.h"
 #include "cli/help.h"
-#include "cli/manual.h"
 #include "cli/reading.h"
 
 namespace tidemark::cli {

@@ -1,8 +1,8 @@
 // What --keep and --dump take, and what they refuse.
-#include "cli/keep_options.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "cli/recording_options.h"
 
 namespace tidemark::cli {
 namespace {

@@ -1,6 +1,6 @@
-#include "cli/live_screen.h"
-
 #include <gtest/gtest.h>
+
+#include "cli/follow.h"
 
 namespace tidemark::cli {
 namespace {

@@ -1,12 +1,12 @@
 // What stands below a program's traceback: the lines about dumps that were made by hand, ten at most.
-#include "cli/verdict.h"
+#include "report/explain/verdict.h"
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/units.h"
-#include "report/explain/verdict.h"
+#include "cli/record_program.h"
 #include "temporary_folder.h"
 #include "trace/writer.h"
 

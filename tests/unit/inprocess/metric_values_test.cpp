@@ -13,7 +13,6 @@
 
 #include "inprocess/performance/metric_table.h"
 #include "inprocess/performance/step_times.h"
-#include "inprocess/performance/value_history.h"
 
 namespace tidemark {
 namespace {

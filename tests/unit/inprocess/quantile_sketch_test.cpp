@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-#include "inprocess/performance/running_moments.h"
+#include "inprocess/performance/metric_values.h"
 
 namespace tidemark {
 namespace {

@@ -15,8 +15,7 @@
 #include <utility>
 
 #include "base/scoped_fd.h"
-#include "launch/program_output.h"
-#include "launch/stop_signals.h"
+#include "launch/passed_signals.h"
 #include "temporary_folder.h"
 
 namespace tidemark {

@@ -18,7 +18,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/processors.h"
+#include "base/worker.h"
 #include "loading/batch_pipeline.h"
 #include "loading/host_to_device.h"
 #include "loading/read_ahead.h"

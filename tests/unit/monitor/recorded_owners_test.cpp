@@ -1,10 +1,9 @@
 // Whose memory it is now, against sums made by hand.
-#include "monitor/recorded_owners.h"
-
 #include <gtest/gtest.h>
 
 #include <string>
 
+#include "monitor/recorded_peaks.h"
 #include "unit/analyze/model_scenario.h"
 #include "unit/store/store_scenario.h"
 

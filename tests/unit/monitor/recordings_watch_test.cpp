@@ -17,7 +17,7 @@
 #include "collect/recorder/live/kept_folder.h"
 #include "collect/recorder/live/live_recordings.h"
 #include "collect/recorder/live/socket_folder.h"
-#include "collect/ring/questions.h"
+#include "collect/ring/layout.h"
 #include "temporary_folder.h"
 #include "trace/sink.h"
 #include "unit/trace/trace_test_support.h"
@@ -141,7 +141,7 @@ class LeakingProgram {
       clients_->welcome();
       std::vector<LiveRecording> told;
       if (writer_) told.push_back({kPid, window_ != nullptr ? window_->path() : file_path(), {}, "python train.py", 5});
-      clients_->tell(told);
+      clients_->send(told);
     }
     watch.update(state, true);
   }
@@ -152,7 +152,7 @@ class LeakingProgram {
         << R"({"new_storages":0,"new_bytes":0,"storages":[]})";
   }
   /// Its recorder tells of it no more: the program has ended.
-  void tell_of_nothing() { clients_->tell({}); }
+  void tell_of_nothing() { clients_->send({}); }
 
   /// The program exits, and nobody wants what is kept.
   void end() {

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/units.h"
-#include "monitor/process_risks.h"
 
 namespace tidemark {
 namespace {

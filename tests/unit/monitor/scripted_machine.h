@@ -100,7 +100,7 @@ class ScriptedMachine {
       clients_->welcome();
       if (!clients_->any()) return {};
       const LiveRecording recording{kPid, path(), {}, "python train.py", 5, 5};
-      clients_->tell({&recording, 1});
+      clients_->send({&recording, 1});
       told_ = true;
       return {};
     }

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "phantom/gpu/handles.h"
+#include "phantom/gpu/abi.h"
 
 namespace tidemark::phantom {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <cerrno>
 
-#include "launch/execute.h"
+#include "launch/background_process.h"
 #include "plan/gpu_profiles.h"
 
 namespace tidemark {

@@ -13,7 +13,7 @@
 #include <thread>
 
 #include "http/curl_api.h"
-#include "monitor/on_risk.h"
+#include "monitor/risk_notifier.h"
 #include "publish/actions/risk_actions.h"
 #include "temporary_folder.h"
 #include "unit/http/http_peer.h"
@@ -111,11 +111,11 @@ TEST_F(RiskActionsTest, RunOnceForADeviceAndLevel) {
     RiskActions actions(
         options({{RiskLevel::critical, "cat >> " + log, ""}, {RiskLevel::high, "echo high >> " + log, ""}}));
     const auto json = [] { return std::string("critical\n"); };
-    actions.tell(change(RiskLevel::low, RiskLevel::high), json);
-    actions.tell(change(RiskLevel::high, RiskLevel::critical), json);
-    actions.tell(change(RiskLevel::high, RiskLevel::critical), json);      // within the interval
-    actions.tell(change(RiskLevel::critical, RiskLevel::high), json);      // no rise
-    actions.tell(change(RiskLevel::low, RiskLevel::critical, "1"), json);  // another device
+    actions.act_on(change(RiskLevel::low, RiskLevel::high), json);
+    actions.act_on(change(RiskLevel::high, RiskLevel::critical), json);
+    actions.act_on(change(RiskLevel::high, RiskLevel::critical), json);      // within the interval
+    actions.act_on(change(RiskLevel::critical, RiskLevel::high), json);      // no rise
+    actions.act_on(change(RiskLevel::low, RiskLevel::critical, "1"), json);  // another device
   }
   EXPECT_EQ(content_of(log), "high\ncritical\nhigh\ncritical\nhigh\n");
   EXPECT_TRUE(problems_.empty());
@@ -123,7 +123,7 @@ TEST_F(RiskActionsTest, RunOnceForADeviceAndLevel) {
 
 TEST_F(RiskActionsTest, FailuresAreSaid) {
   {
-    RiskActions(options({{RiskLevel::low, "exit 7", ""}})).tell(change(RiskLevel::low, RiskLevel::high), [] {
+    RiskActions(options({{RiskLevel::low, "exit 7", ""}})).act_on(change(RiskLevel::low, RiskLevel::high), [] {
       return "{}";
     });
   }
@@ -136,8 +136,8 @@ TEST_F(RiskActionsTest, WebhooksGetTheAssessment) {
   testing::HttpReceiver receiver([](std::size_t number) { return number == 0 ? "204 No Content" : "404 Not Found"; });
   {
     RiskActions actions(options({{RiskLevel::high, "", receiver.url() + "/hook?key=secret"}}));
-    actions.tell(change(RiskLevel::low, RiskLevel::high), [] { return R"({"device": "0"})"; });
-    actions.tell(change(RiskLevel::low, RiskLevel::high, "1"), [] { return R"({"device": "1"})"; });
+    actions.act_on(change(RiskLevel::low, RiskLevel::high), [] { return R"({"device": "0"})"; });
+    actions.act_on(change(RiskLevel::low, RiskLevel::high, "1"), [] { return R"({"device": "1"})"; });
     const auto requests = receiver.requests(2);
     EXPECT_THAT(requests[0].head, HasSubstr("POST /hook?key=secret HTTP/1.1\r\n"));
     EXPECT_EQ(requests[0].body, R"({"device": "0"})");

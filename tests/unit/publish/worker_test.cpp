@@ -96,7 +96,7 @@ TEST_F(WorkerTest, NoCommandIsStartedOnlyToBeEnded) {
     RiskActions actions({.actions = {{RiskLevel::high, "touch " + folder.at("ran"), ""}}, .problem = problem()});
     RiskChange change;
     change.now.level = RiskLevel::critical;
-    actions.tell(change, [] { return "{}"; });
+    actions.act_on(change, [] { return "{}"; });
   }
   EXPECT_FALSE(std::filesystem::exists(folder.at("ran")));
   ASSERT_EQ(problems_.size(), 2U);

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/units.h"
-#include "report/plot/ledger_layers.h"
+#include "report/plot/layers.h"
 
 namespace tidemark {
 namespace {

@@ -11,7 +11,6 @@
 #include "query/results/results.h"
 #include "query/words/printable.h"
 #include "report/common/csv.h"
-#include "report/common/csv_field.h"
 #include "report/common/text.h"
 #include "unit/store/store_scenario.h"
 

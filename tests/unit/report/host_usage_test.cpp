@@ -1,9 +1,8 @@
-#include "report/host_ledger/host_usage.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/units.h"
+#include "report/common/text_parts.h"
 
 namespace tidemark {
 namespace {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "report/html/html.h"
+#include "report/html/page_contents.h"
 #include "unit/store/store_scenario.h"
 
 namespace tidemark {

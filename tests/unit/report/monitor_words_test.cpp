@@ -8,7 +8,7 @@
 #include "query/results/machine_results.h"
 #include "query/words/monitors.h"
 #include "query/words/risks.h"
-#include "report/monitor/text.h"
+#include "report/common/text.h"
 
 namespace tidemark {
 namespace {

@@ -4,7 +4,6 @@
 
 #include <string>
 
-#include "report/html/page_budget.h"
 #include "unit/store/store_scenario.h"
 
 namespace tidemark::html {

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/units.h"
-#include "report/html/svg_plot.h"
+#include "report/html/markup.h"
 #include "report/plot/plots.h"
 
 namespace tidemark {

@@ -12,8 +12,7 @@
 #include "query/results/results.h"
 #include "report/common/csv.h"
 #include "report/formats.h"
-#include "report/html/html.h"
-#include "report/html/page_budget.h"
+#include "report/html/page_contents.h"
 #include "unit/store/store_scenario.h"
 
 namespace tidemark {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "base/units.h"
-#include "report/monitor/text.h"
+#include "report/common/text.h"
 
 namespace tidemark {
 namespace {

@@ -1,12 +1,8 @@
-#include "sweep/dp_sgd.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "dp_sgd/results.h"
 #include "query/results/results.h"
-#include "report/chart/chart.h"
-#include "report/common/csv.h"
-#include "report/common/text.h"
 #include "temporary_folder.h"
 
 namespace tidemark {

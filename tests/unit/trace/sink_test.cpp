@@ -110,7 +110,7 @@ TEST(FileSink, MakesRoomForWhatEndsTheFile) {
   limit.rlim_cur = 3000;
   ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &limit), 0);
   EXPECT_FALSE((*sink)->append(frame).ok());
-  EXPECT_EQ((*sink)->why_failed(), "File too large");
+  EXPECT_EQ((*sink)->failure_reason(), "File too large");
   frame.fill(std::byte{7});
   const auto size = (*sink)->append_last(std::span(frame).first(100));
   const auto too_large = (*sink)->append_last(std::vector<std::byte>(5000));

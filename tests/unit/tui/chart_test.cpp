@@ -2,7 +2,6 @@
 
 #include <gtest/gtest.h>
 
-#include "tui/bar.h"
 #include "tui/table.h"
 #include "unit/tui/scene.h"
 

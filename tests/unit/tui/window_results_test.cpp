@@ -1,7 +1,6 @@
-#include "tui/window_results.h"
-
 #include <gtest/gtest.h>
 
+#include "tui/recorded_results.h"
 #include "unit/store/store_scenario.h"
 
 namespace tidemark::tui {

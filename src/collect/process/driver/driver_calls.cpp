@@ -106,8 +106,8 @@ Timing timing_of(std::uint32_t id) noexcept {
 /// `returned`: the ticks of the call's record, 0 where it has none.
 void record_if_slow(const CallbackData& data, std::uint64_t returned) noexcept {
   if (returned == 0) returned = ticks(session.clock);
-  if (made(data) != 0 && returned - made(data) >= kSlowTicks)
-    record_driver_call(ring::DriverCall::slow, -1, {made(data)});
+  if (call_ticks(data) != 0 && returned - call_ticks(data) >= kSlowTicks)
+    record_driver_call(ring::DriverCall::slow, -1, {call_ticks(data)});
 }
 
 void on_pool_creation(const CallbackData& data) noexcept {
@@ -157,8 +157,8 @@ void on_pools(std::uint32_t id, const CallbackData& data, const NativeContext& c
 void on_enter(std::uint32_t id, const CallbackData& data) noexcept {
   if (id == id::MemPoolDestroy) pool_destroy_begins(parameters<PoolParameters>(data).pool);
   const Timing timing = timing_of(id);
-  if (timing.gives_back || timing.how_long) made(data) = ticks(session.clock);
-  if (timing.gives_back) set_driver_call_since(made(data));
+  if (timing.gives_back || timing.how_long) call_ticks(data) = ticks(session.clock);
+  if (timing.gives_back) set_driver_call_since(call_ticks(data));
 }
 
 void on_exit(std::uint32_t id, const CallbackData& data, const NativeContext& caller) noexcept {
@@ -245,12 +245,12 @@ void on_map(const CallbackData& data) noexcept {
 
 void on_unmap(const CallbackData& data) noexcept {
   const auto& unmap = parameters<UnmapParameters>(data);
-  record_driver_call(DriverCall::unmap, -1, {unmap.address, unmap.bytes}, made(data));
+  record_driver_call(DriverCall::unmap, -1, {unmap.address, unmap.bytes}, call_ticks(data));
 }
 
 /// `may_be_unknown`: not everything that such calls give back is recorded.
 void on_free(const CallbackData& data, std::uint64_t address, bool may_be_unknown) noexcept {
-  record_driver_call(DriverCall::free, -1, {address, may_be_unknown ? 1U : 0U}, made(data));
+  record_driver_call(DriverCall::free, -1, {address, may_be_unknown ? 1U : 0U}, call_ticks(data));
 }
 
 }  // namespace
@@ -329,13 +329,15 @@ void on_given_back(std::uint32_t id, const CallbackData& data) noexcept {
     case id::MipmappedArrayDestroy:
       return on_free(data, number(parameters<ArrayParameters>(data).array), true);
     case id::MemRelease:
-      return record_driver_call(DriverCall::release, -1, {parameters<ReleaseParameters>(data).handle}, made(data));
+      return record_driver_call(DriverCall::release, -1, {parameters<ReleaseParameters>(data).handle},
+                                call_ticks(data));
     case id::MemUnmap:
       return on_unmap(data);
     case id::MemPoolDestroy:
-      return pool_destroyed(parameters<PoolParameters>(data).pool, made(data));
+      return pool_destroyed(parameters<PoolParameters>(data).pool, call_ticks(data));
     case id::DevicePrimaryCtxReset_v2:
-      return record_driver_call(DriverCall::reset_device, parameters<DeviceParameters>(data).device, {}, made(data));
+      return record_driver_call(DriverCall::reset_device, parameters<DeviceParameters>(data).device, {},
+                                call_ticks(data));
     default:
       return;
   }

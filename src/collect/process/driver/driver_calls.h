@@ -21,7 +21,7 @@ const Parameters& parameters(const CallbackData& data) noexcept {
 }
 
 /// The ticks at which the call was made, where they are wanted; 0 where its entry was not seen.
-inline std::uint64_t& made(const CallbackData& data) noexcept {
+inline std::uint64_t& call_ticks(const CallbackData& data) noexcept {
   return *data.correlation_data;
 }
 
@@ -36,7 +36,7 @@ inline std::uint64_t& made(const CallbackData& data) noexcept {
 /// Memory that was taken. Gives the ticks of the record, 0 where nothing was recorded.
 std::uint64_t on_taken(std::uint32_t id, const CallbackData& data, const NativeContext& caller) noexcept;
 
-/// Memory that was given back, at the ticks made(data).
+/// Memory that was given back, at the ticks call_ticks(data).
 void on_given_back(std::uint32_t id, const CallbackData& data) noexcept;
 
 /// References to physical memory and its mappings.

@@ -12,8 +12,7 @@
 #include "collect/process/driver/driver_calls.h"
 #include "collect/process/driver/driver_record.h"
 #include "collect/process/driver/pools.h"
-#include "collect/process/forward.h"
-#include "collect/process/redirect_definition.h"
+#include "collect/process/elf_dynamic.h"
 
 #define TIDEMARK_HOOK extern "C" __attribute__((visibility("default"), used))
 

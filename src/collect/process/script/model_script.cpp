@@ -1,7 +1,7 @@
 #include "collect/process/script/model_script.h"
 
-#include "collect/process/definition_writer.h"
 #include "collect/process/event_writer.h"
+#include "collect/process/lane_writer.h"
 #include "collect/process/python/address_set.h"
 #include "collect/process/python/python_walker.h"
 #include "collect/process/script/script.h"

@@ -12,7 +12,7 @@
 #include "collect/process/connection.h"
 #include "collect/process/python/python_walker.h"
 #include "collect/process/script/script.h"
-#include "collect/ring/questions.h"
+#include "collect/ring/layout.h"
 
 namespace tidemark::process {
 

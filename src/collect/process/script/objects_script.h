@@ -1,4 +1,4 @@
-// A monitor's question for the storages that this process has and who holds them (ring/questions.h): a Python program
+// A monitor's question for the storages that this process has and who holds them (ring/layout.h): a Python program
 // answers it itself, with the modules of the Python package that are in this library.
 //
 // As long as nobody asks, an event costs nothing more: a lane that has to be looked at is one whose connection is not

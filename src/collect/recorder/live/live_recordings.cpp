@@ -10,8 +10,8 @@
 #include <string_view>
 #include <utility>
 
-#include "collect/recorder/descriptors.h"
 #include "collect/recorder/live/socket_folder.h"
+#include "collect/recorder/process_facts.h"
 
 namespace tidemark {
 
@@ -107,7 +107,7 @@ void LiveClients::welcome() {
   }
 }
 
-void LiveClients::tell(std::span<const LiveRecording> recordings) {
+void LiveClients::send(std::span<const LiveRecording> recordings) {
   const std::string message = live_message(recordings);
   for (Client& client : clients_) {
     if (client.told == message) continue;

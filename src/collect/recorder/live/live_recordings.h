@@ -55,7 +55,7 @@ class LiveClients {
   void welcome();
   [[nodiscard]] bool any() const { return !clients_.empty(); }
   /// Tells those who have not been told.
-  void tell(std::span<const LiveRecording> recordings);
+  void send(std::span<const LiveRecording> recordings);
 
  private:
   struct Client {

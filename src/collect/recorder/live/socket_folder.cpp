@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "base/locked_file.h"
-#include "collect/ring/questions.h"
+#include "collect/ring/layout.h"
 
 namespace tidemark {
 namespace {

@@ -34,7 +34,7 @@ class SocketFolder {
   [[nodiscard]] std::string live_socket() const { return path_ + "/live"; }
   /// What processes say that have no recording: letters of collect/process/connection.h, report_unrecorded().
   [[nodiscard]] std::string marks() const;
-  /// Whether a monitor's question for a process waits (ring/questions.h). A system call.
+  /// Whether a monitor's question for a process waits (ring/layout.h). A system call.
   [[nodiscard]] bool has_question(pid_t pid) const;
 
  private:

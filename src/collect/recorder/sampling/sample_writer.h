@@ -5,7 +5,7 @@
 #include <optional>
 #include <vector>
 
-#include "collect/recorder/lanes/clock.h"
+#include "collect/recorder/lanes/lane_reader.h"
 #include "collect/recorder/sampling/readings.h"
 #include "trace/recording_writer.h"
 

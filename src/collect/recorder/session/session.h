@@ -14,12 +14,10 @@
 #include <vector>
 
 #include "base/result.h"
-#include "collect/recorder/lanes/clock.h"
 #include "collect/recorder/lanes/driver_memory.h"
 #include "collect/recorder/lanes/lane_definitions.h"
 #include "collect/recorder/lanes/lane_reader.h"
 #include "collect/recorder/lanes/nn_modules.h"
-#include "collect/recorder/lanes/shared_memory.h"
 #include "collect/recorder/sampling/sample_writer.h"
 #include "trace/recording_writer.h"
 #include "trace/window_writer.h"

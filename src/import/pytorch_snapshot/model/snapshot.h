@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "allocator/settings.h"
+#include "allocator/rules.h"
 #include "base/ids.h"
 #include "trace/definitions.h"
 #include "trace/event.h"

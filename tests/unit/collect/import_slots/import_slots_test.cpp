@@ -1,5 +1,3 @@
-#include "collect/process/import_slots.h"
-
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -9,6 +7,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "collect/process/elf_dynamic.h"
 
 namespace tidemark::process {
 namespace {

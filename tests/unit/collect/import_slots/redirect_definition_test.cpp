@@ -1,5 +1,3 @@
-#include "collect/process/redirect_definition.h"
-
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,8 @@
 #include <sstream>
 #include <string>
 #include <thread>
+
+#include "collect/process/elf_dynamic.h"
 
 namespace tidemark::process {
 namespace {

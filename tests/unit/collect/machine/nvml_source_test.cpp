@@ -1,10 +1,9 @@
 // What happens where there is no working driver. The suite in tests/unit/conformance has the rest.
-#include "collect/machine/nvml_source.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include "collect/machine/device_source.h"
 #include "temporary_folder.h"
 
 namespace tidemark::testing {

@@ -1,5 +1,3 @@
-#include "collect/recorder/lanes/clock.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,7 +5,8 @@
 #include <cstdlib>
 #include <thread>
 
-#include "collect/ring/clock.h"
+#include "collect/recorder/lanes/lane_reader.h"
+#include "collect/ring/layout.h"
 
 namespace tidemark {
 namespace {

@@ -9,9 +9,7 @@
 #include <cstring>
 #include <string>
 
-#include "collect/process/definition_writer.h"
 #include "collect/process/lane_writer.h"
-#include "collect/ring/clock.h"
 #include "collect/ring/layout.h"
 #include "trace/event.h"
 

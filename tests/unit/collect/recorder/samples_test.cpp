@@ -14,7 +14,6 @@
 #include "base/units.h"
 #include "collect/recorder/sampling/sample_taker.h"
 #include "collect/recorder/sampling/sample_writer.h"
-#include "collect/recorder/sampling/sampler.h"
 #include "temporary_folder.h"
 #include "trace_test_support.h"
 

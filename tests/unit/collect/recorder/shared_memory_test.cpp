@@ -1,11 +1,10 @@
 // What a process may hand over as its ring.
-#include "collect/recorder/lanes/shared_memory.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 
+#include "collect/recorder/lanes/lane_reader.h"
 #include "ring_process.h"
 
 namespace tidemark::testing {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "collect/process/definition_writer.h"
+#include "collect/process/lane_writer.h"
 #include "collect/recorder/lanes/lane_definitions.h"
 #include "collect/recorder/lanes/lane_reader.h"
 #include "ring_memory.h"

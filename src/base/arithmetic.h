@@ -1,8 +1,10 @@
-// Sums and differences of sizes that come from a file, which may hold any number: they stop at the ends of the range.
+// Sums, differences and ratios of sizes that come from a file, which may hold any number: they stop at the ends of the
+// range.
 #pragma once
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 
 namespace tidemark {
 
@@ -27,6 +29,17 @@ namespace tidemark {
   std::int64_t change = 0;
   if (!__builtin_sub_overflow(to, from, &change)) return change;
   return to < from ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int64_t>::max();
+}
+
+/// None where `whole` is 0, or a sum that stopped at the end of its range.
+[[nodiscard]] constexpr std::optional<double> share_of(std::uint64_t part, std::uint64_t whole) {
+  if (whole == 0 || whole == std::numeric_limits<std::uint64_t>::max()) return std::nullopt;
+  return static_cast<double>(part) / static_cast<double>(whole);
+}
+
+/// A difference without its sign; of the smallest number too.
+[[nodiscard]] constexpr std::uint64_t magnitude(std::int64_t value) {
+  return value < 0 ? 0 - static_cast<std::uint64_t>(value) : static_cast<std::uint64_t>(value);
 }
 
 }  // namespace tidemark
