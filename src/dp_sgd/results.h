@@ -1,5 +1,5 @@
-// A sweep of DP-SGD training: what presets/dp_sgd.py says at its end, and all of it as text, CSV and pictures, and as the
-// files of the folder.
+// A sweep of DP-SGD training: what presets/dp_sgd.py says at its end, and all of it as text, CSV and pictures, and as
+// the files of the folder.
 #pragma once
 
 #include <string>

@@ -1,7 +1,7 @@
 // The recorder of a job: takes in the processes that connect, drains them, ends their recordings when they end.
 //
-// Runs in the process of `tidemark run`, one thread (samples are read on another, see sample_taker.h), and never blocks on a
-// recorded process. It keeps at most one file and some file descriptors for each process.
+// Runs in the process of `tidemark run`, one thread (samples are read on another, see sample_taker.h), and never blocks
+// on a recorded process. It keeps at most one file and some file descriptors for each process.
 #pragma once
 
 #include <poll.h>

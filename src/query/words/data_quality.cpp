@@ -49,7 +49,8 @@ constexpr QualityTemplate kTemplates[] = {
     {QualityId::started_inside,
      "recording began inside the program when PyTorch was loaded already: memory allocated before is not recorded"},
     {QualityId::audit_hooks,
-     "the program has audit hooks (sys.addaudithook), so no Python code of Tidemark runs in it: the names of its modules, parameters "
+     "the program has audit hooks (sys.addaudithook), so no Python code of Tidemark runs in it: the names of its "
+     "modules, parameters "
      "and optimizer states are unknown from then on"},
 
     {QualityId::unknown_loss, "{count} losses of a kind that this version of tidemark does not know[ ({detail})]",
