@@ -196,6 +196,7 @@ std::string device_text(const Timeline& timeline, const TimelineSeries& series, 
       fmt::format("{} driver memory of libraries, outside PyTorch's allocator: peak {} {}", to_string(series.device),
                   format_bytes(*series.peak_driver_bytes), at_text(series.peak_driver_at_ns));
   return text + "\n" + paint(terminal, Tone::heading, title) + "\n" +
+         area_chart(held_by_libraries(series), *series.peak_driver_bytes, duration_ns, terminal);
 }
 
 std::string host_text(const HostTimeline& host, std::uint64_t duration_ns, const Terminal& terminal) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "analyze/leaks/growth.h"
-#include "analyze/leaks/usual_mistake.h"
+#include "analyze/leaks/objects.h"
 
 namespace tidemark {
 namespace {
