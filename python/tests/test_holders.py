@@ -28,7 +28,11 @@ kept: dict[str, Any] = {}
 @pytest.fixture(scope="module", autouse=True)
 def _quick() -> Any:
     """Hides what imports have made, a quarter of a million objects, which would take half a second to go through each time."""
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
     global kept
+    with FakeTensorMode():
+        torch.empty(1)  # imports what it needs now, and not in the middle of the tests
     gc.collect()
     gc.freeze()
     kept = {}
