@@ -1,0 +1,75 @@
+"""Trains while something of the program's own interrupts: `interrupted.py handler|keyboard|audit`. Prints what it noticed.
+
+What looks at the model in a recording asks each parameter for the place of its storage. These parameters then have the process
+interrupted, just as a timeout of signal.alarm() may interrupt anything: the program has to get what its handler raises.
+"""
+
+import os
+import signal
+import sys
+
+import torch
+from torch import nn
+
+STEPS = 40
+raised = caught = asked = 0
+
+
+class Timeout(Exception):
+    pass
+
+
+class Parameter(nn.Parameter):
+    def storage_offset(self):
+        global asked
+        asked += 1
+        os.kill(os.getpid(), signal.SIGUSR1)
+        return super().storage_offset()
+
+
+def raise_timeout(*_):
+    global raised
+    raised += 1
+    raise Timeout if sys.argv[1] == "handler" else KeyboardInterrupt
+
+
+def make_model():
+    model = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 1))
+    if sys.argv[1] != "audit":
+        for layer in (model[0], model[2]):
+            layer.weight = Parameter(layer.weight.detach())
+    return model
+
+
+def train():
+    global caught
+    models = []  # all stay: each new one has to be named
+    for _ in range(STEPS):
+        try:
+            models.append(make_model())
+            optimizer = torch.optim.SGD(models[-1].parameters(), lr=0.1, momentum=0.9)
+            for _ in range(3):
+                models[-1](torch.ones(2, 4)).sum().backward()
+                optimizer.step()
+        except (Timeout, KeyboardInterrupt):
+            caught += 1
+
+
+def allow_no_new_code(event, arguments):
+    """As a sandbox does."""
+    if event in ("compile", "exec"):
+        os.write(2, f"not allowed: {event}\n".encode())
+        os._exit(77)
+
+
+if sys.argv[1] == "audit":
+    torch.optim.SGD([nn.Parameter(torch.ones(1))]).step()  # what optimizers import compiles code
+    sys.addaudithook(allow_no_new_code)
+    train()
+    print("trained")
+else:
+    signal.signal(signal.SIGUSR1, raise_timeout)
+    train()
+    # A signal that was sent while one was waiting is the same signal.
+    print("every one was caught" if raised == caught else f"{raised - caught} of {raised} were swallowed")
+    print("asked" if asked else "never asked")
