@@ -38,7 +38,7 @@ def on_gpu(*plan_options: str) -> list[str]:
 def run_on_gpu(program: str, folder: Path, *, fits: bool = True, path: Sequence[str] = (), **environment: str) -> str:
     """What the program prints; it runs in ``folder`` and has to end well, and to fit the GPU unless ``fits`` says otherwise.
 
-    It may import from the folders of ``path``. It compiles nothing: a phantom GPU's programs start by tests/startup/no_compiler.
+    It may import from the folders of ``path``. It compiles nothing: on a phantom GPU it starts by tests/startup/no_compiler.
     """
     (folder / "program.py").write_text(program, encoding="utf-8")
     command = [*on_gpu("--gpu", "H100-80GB"), GPU_PYTHON, "program.py"]

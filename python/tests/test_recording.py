@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import os
 import resource
-import sys
 import threading
 import time
 import warnings

@@ -1,7 +1,7 @@
-"""As ../sitecustomize.py, for programs that compile nothing: they start in half of the time. What PyTorch imports for its compiler
-alone is imported here when a program asks for more of it than those do. Optimizers import torch._dynamo when they are made, the
-compiler with all that it needs; PyTorch itself imports torch.export, and in torch._meta_registrations what the meta device and fake
-tensors need beyond C++: an operation that misses that raises NotImplementedError.
+"""As ../sitecustomize.py, for programs that compile nothing: they start in half of the time. What PyTorch imports for its
+compiler alone is imported here when a program asks for more of it than those do. Optimizers import torch._dynamo when they are
+made, the compiler with all that it needs; PyTorch itself imports torch.export, and in torch._meta_registrations what the meta
+device and fake tensors need beyond C++: an operation that misses that raises NotImplementedError.
 """
 
 import importlib
@@ -38,7 +38,7 @@ class MetaRegistrations(Postponed):
 
 
 class Dynamo(Postponed):
-    # What torch.distributed, DistributedDataParallel, torch.utils.checkpoint and transformers ask of it where nothing is compiled.
+    # What torch.distributed, DistributedDataParallel, checkpoint and transformers ask of it where nothing is compiled.
     trace_rules = types.SimpleNamespace(clear_lru_cache=lambda: None)
     utils = types.SimpleNamespace(get_optimize_ddp_mode=lambda: "ddp_optimizer")
     config = types.SimpleNamespace(error_on_nested_fx_trace=True)
@@ -67,12 +67,13 @@ class Dynamo(Postponed):
 class Finder:
     """Of the postponed modules, where Python looks first."""
 
-    kinds = {
-        "torch._dynamo": Dynamo,
-        "torch._meta_registrations": MetaRegistrations,
-        "torch.distributed._meta_registrations": Postponed,
-        "torch.export": Postponed,
-    }
+    def __init__(self):
+        self.kinds = {
+            "torch._dynamo": Dynamo,
+            "torch._meta_registrations": MetaRegistrations,
+            "torch.distributed._meta_registrations": Postponed,
+            "torch.export": Postponed,
+        }
 
     def find_spec(self, name, path=None, target=None):
         kind = self.kinds.pop(name, None)  # the second time it is meant
