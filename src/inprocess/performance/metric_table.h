@@ -75,7 +75,6 @@ struct NamedMetric {
 
   const std::string name;
   MetricValues values;
-  ValueHistory history;  ///< of the monitor's thread
 };
 
 /// Thread-safe. Names have at most kMaxNameBytes bytes; longer ones are cut.

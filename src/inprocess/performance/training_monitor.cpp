@@ -43,6 +43,7 @@ std::optional<double> memory_percent(const HostMemory& memory) {
 
 }  // namespace
 
+// What the thread changes. In a forked child it may be half changed, and stays where the thread had the lock.
 struct TrainingMonitor::Background {
   std::mutex mutex;
   std::condition_variable changed;
@@ -55,6 +56,7 @@ struct TrainingMonitor::Background {
   SystemReport system;
   HostActivity processors_read;  // when they were last
   ValueHistory step_history;
+  std::vector<ValueHistory> metric_histories;  // in the order of the names in the table
   std::uint64_t sampled_at_ns = 0;
   std::thread thread;
 };
@@ -192,9 +194,9 @@ void TrainingMonitor::sample() {
 void TrainingMonitor::add_histories() {
   Background& background = *background_;
   const std::uint64_t now = age_ns();
-  for (std::size_t n = 0; n < metrics_.size(); ++n) {
-    metrics_[n].history.add(background.sampled_at_ns, now, metrics_[n].values.take_recent());
-  }
+  background.metric_histories.resize(metrics_.size());
+  for (std::size_t n = 0; n < background.metric_histories.size(); ++n)
+    background.metric_histories[n].add(background.sampled_at_ns, now, metrics_[n].values.take_recent());
   background.step_history.add(background.sampled_at_ns, now, steps_.take_recent());
 }
 
@@ -245,7 +247,9 @@ PerformanceReport TrainingMonitor::report() {
   }
   for (std::size_t n = 0; n < metrics_.size(); ++n) {
     const NamedMetric& metric = metrics_[n];
-    report.metrics.push_back({metric.name, metric.values.summary(!forked()), locked ? metric.history : ValueHistory()});
+    const bool has_history = locked && n < background_->metric_histories.size();
+    report.metrics.push_back({metric.name, metric.values.summary(!forked()),
+                              has_history ? background_->metric_histories[n] : ValueHistory()});
   }
   report.now_ns = age_ns();
   report.now_wall_ns = wall_ns();
