@@ -21,9 +21,23 @@ if TYPE_CHECKING:
     def quietly(function: Callable[..., Any], *arguments: Any) -> Any: ...  # of quiet.py
 
 
+ModuleSpec = type(sys.__spec__)
 PACKAGE = "_tidemark_holders"  # while it is loaded: what the program can import is the same afterwards
 answer: Callable[[str], object] | None = None
 is_loaded = False  # or could not be
+
+
+def is_importing() -> bool:
+    """Whether a thread is importing a module. It has the module's lock, and may be the one that waits for this script: what
+    imports the module here would wait for it in turn, for ever."""
+    for module in list(sys.modules.values()):
+        try:
+            spec = object.__getattribute__(module, "__dict__").get("__spec__")
+        except AttributeError:  # a program may put anything there
+            continue
+        if type(spec) is ModuleSpec and getattr(spec, "_initializing", False):
+            return True
+    return False
 
 
 def load() -> Callable[[str], object]:
@@ -60,10 +74,9 @@ def reply(path: str) -> None:
 def run() -> bool:
     """Whether it is to be run again: that happens anyway as long as there is a question."""
     path = os.fsdecode(question())
-    torch = sys.modules.get("torch")
-    if not path or getattr(getattr(torch, "__spec__", None), "_initializing", False):
+    if not path or is_importing():
         return False
-    if torch is None:
+    if sys.modules.get("torch") is None:
         reply(path)
     else:
         quietly(reply, path)

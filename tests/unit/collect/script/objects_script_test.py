@@ -1,7 +1,9 @@
 """objects_script.py loads the modules that answer questions, answers, and leaves the program's imports as they were."""
 
 import sys
+import types
 import unittest
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from unittest import mock
 
@@ -30,10 +32,11 @@ class ObjectsScript(unittest.TestCase):
         self.assertFalse(self.script["run"]())
         self.assertIsNone(self.script["answer"])
 
-    def test_while_torch_is_imported_the_question_waits(self):
-        modules, _ = fake_torch()
-        modules["torch"].__spec__ = mock.Mock(_initializing=True)
-        with mock.patch.dict(sys.modules, modules):
+    def test_while_a_module_is_imported_the_question_waits(self):
+        module = types.ModuleType("slow")
+        module.__spec__ = ModuleSpec("slow", None)
+        module.__spec__._initializing = True
+        with mock.patch.dict(sys.modules, {**fake_torch()[0], "slow": module, "strange": object()}):
             self.assertFalse(self.script["run"]())
         self.assertIsNone(self.script["answer"])
 
