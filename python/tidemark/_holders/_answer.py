@@ -2,7 +2,8 @@
 
 `tidemark leak --enable-tracking` puts a file objects.PID.question into the recorder's folder, which is the user's alone:
 it says "first" or "again". The program answers with objects.PID.answer, while its main thread waits between two bytecodes: the
-library that records has these modules in it, and runs answer() on a thread of its own (src/collect/process/script). The program need not have the package.
+library that records has these modules in it, and runs answer() on a thread of its own (src/collect/process/script). The
+program need not have the package.
 """
 
 from __future__ import annotations
