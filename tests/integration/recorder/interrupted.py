@@ -55,16 +55,15 @@ def train():
             caught += 1
 
 
-def allow_no_new_code(event, arguments):
-    """As a sandbox does."""
-    if event in ("compile", "exec"):
-        os.write(2, f"not allowed: {event}\n".encode())
+def allow_no_code_of_others(event, arguments):
+    """As a sandbox does: ends the process where something compiles what is not its own, such as quiet.py, which begins all scripts."""
+    if event == "compile" and "def quietly" in str(arguments[0]):
+        os.write(2, b"not allowed\n")
         os._exit(77)
 
 
 if sys.argv[1] == "audit":
-    torch.optim.SGD([nn.Parameter(torch.ones(1))]).step()  # what optimizers import compiles code
-    sys.addaudithook(allow_no_new_code)
+    sys.addaudithook(allow_no_code_of_others)
     train()
     print("trained")
 else:
