@@ -26,7 +26,7 @@ constexpr std::uint64_t kMinFileBytes = 64 * kKiB;
 constexpr std::uint64_t kMinTimeNs = 5'000'000'000;
 constexpr double kMaxTimeNs = 366.0 * 24 * 3600 * 1e9;
 constexpr std::uint64_t kMinBytes = kMiB;
-constexpr std::uint64_t kMaxBytes = 1024 * 1024 * kGiB;
+constexpr std::uint64_t kMaxBytes = std::uint64_t{1024} * 1024 * kGiB;
 
 std::vector<std::string> parts_of(const std::string& text) {
   std::vector<std::string> parts;

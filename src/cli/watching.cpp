@@ -61,7 +61,9 @@ class EndingSignals {
   ScopedFd fd_;
 };
 
-const OptionNames kNames = {.interval = "--interval", .threshold = "--threshold", .leak_threshold = "--threshold"};
+OptionNames option_names() {
+  return {.interval = "--interval", .threshold = "--threshold", .leak_threshold = "--threshold"};
+}
 
 std::string plot_path(const std::string& output) {
   return std::filesystem::path(output).replace_extension(".png").string();
@@ -125,7 +127,7 @@ void add_watched(CommandLine& app, WatchOptions& options) {
 
 Result<EngineOptions> engine_options(const WatchOptions& options) {
   EngineOptions engine;
-  const auto interval = sampling_interval(options.interval_seconds, kNames.interval);
+  const auto interval = sampling_interval(options.interval_seconds, option_names().interval);
   if (!interval) return interval.error();
   if (!(options.duration_seconds > 0 && options.duration_seconds <= kMaxDuration)) {
     return Error{fmt::format("--duration {}: seconds, more than 0", options.duration_seconds)};
@@ -165,7 +167,7 @@ SlidingWindow::Limits window_of(const WatchOptions& options) {
 }
 
 Result<void> watch(const WatchOptions& options, EngineOptions engine_options, const WatchHooks& hooks) {
-  if (auto status = check(engine_options, kNames); !status) return status.error();
+  if (auto status = check(engine_options, option_names()); !status) return status.error();
   if (auto status = check_outputs(options); !status) return status.error();
   const EndingSignals signals;
   const auto outputs = MonitorOutputs::start(options.outputs);

@@ -82,9 +82,9 @@ const char* name_of(RiskLevel level) noexcept {
 
 struct Monitor::Parts {
   template <typename Write>
-  Parts(const EngineOptions& options, Write to_report) : monitor(checked(options)), write(std::move(to_report)) {}
+  Parts(EngineOptions options, Write to_report) : monitor(checked(std::move(options))), write(std::move(to_report)) {}
 
-  static const EngineOptions& checked(const EngineOptions& options) {
+  static EngineOptions checked(EngineOptions options) {
     check(tidemark::check(options));
     return options;
   }

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/units.h"
 #include "trace/format.h"
 #include "trace/recording_state.h"
 #include "trace/varint.h"
@@ -37,7 +38,7 @@ constexpr std::size_t kHeadBytes = (2 + format::kColumnCount) * kMaxVarintBytes;
 
 // A state frame takes so much for its tables at most, and so much for a block. It is worth that after 16 times the
 // bytes of events.
-constexpr std::uint64_t kStateTableBytes = 16 * 1024;
+constexpr std::uint64_t kStateTableBytes = 16 * kKiB;
 constexpr std::uint64_t kStateBlockBytes = 12;
 constexpr std::uint64_t kEventsForState = 16;
 

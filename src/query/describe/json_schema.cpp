@@ -96,7 +96,7 @@ std::string json_schema(const DescribedResults& results, std::span<const Describ
   schema["title"] = commands.size() > 1
                         ? "Results of tidemark"
                         : fmt::format("tidemark {} --format json", first.title.empty() ? first.name : first.title);
-  schema.update(documents.size() == 1 ? documents.front() : any_of(std::move(documents)));
+  schema.update(documents.size() == 1 ? documents.front() : any_of(documents));
   Json definitions = Json::object();
   for (const ObjectType* type : results.types.used_by(roots)) {
     definitions[type->name] = definition(results.types, *type);

@@ -11,7 +11,7 @@ namespace tidemark {
 namespace {
 
 constexpr std::size_t kMaxColumns = 128;  // of a line, as pyproject.toml says
-constexpr std::string_view kResults = "tidemark.reading.results.";
+constexpr std::string_view kResultsPackage = "tidemark.reading.results.";
 
 // A value in an object whose keys are chosen at run time is as JSON has it: a list stays a list.
 std::string python_type(const ValueType& type, bool plain = false) {
@@ -189,7 +189,7 @@ std::string python_module(const DescribedResults& results, const std::string& mo
   if (has_result) imports["tidemark.reading.rendering"].insert("Result");
   for (const std::string& name : objects) {
     const ObjectType* type = results.types.find(name);
-    if (type != nullptr && type->module != module) imports[std::string(kResults) + type->module].insert(name);
+    if (type != nullptr && type->module != module) imports[std::string(kResultsPackage) + type->module].insert(name);
   }
   std::string text = fmt::format(
       "\"\"\"{}\"\"\"\n\n# Made by scripts/refresh_results.py from src/query/results: edit that.\n"
