@@ -85,6 +85,7 @@ bool write_word(std::uintptr_t* place, std::uintptr_t value, int protection) noe
   const auto size = static_cast<std::size_t>(::getpagesize());
   auto* const page = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(place) / size * size);
   const bool writable = (protection & PROT_WRITE) != 0;
+  // NOLINTNEXTLINE(clang-analyzer-security.MmapWriteExec): for the time of one store, where the page has code
   if (!writable && ::mprotect(page, size, protection | PROT_WRITE) != 0) return false;
   __atomic_store_n(place, value, __ATOMIC_RELEASE);
   if (!writable) ::mprotect(page, size, protection);
