@@ -74,16 +74,25 @@ constinit Script objects_script{"<tidemark>/objects_script.py", kObjectsScript, 
 // Where no Python of ours is to run: the answer that python/tidemark/_holders/_answer.py would write, with what keeps
 // it from that.
 void refuse(const char* question) noexcept {
+  char part[PATH_MAX];
   char answer[PATH_MAX];
-  const std::size_t stem = ::strlen(question) - (sizeof(ring::kQuestionEnd) - 1);
-  const int length = ::snprintf(answer, sizeof(answer), "%.*s%s", static_cast<int>(stem), question, ring::kAnswerEnd);
+  const int stem = static_cast<int>(::strlen(question) - (sizeof(ring::kQuestionEnd) - 1));
+  const int length = ::snprintf(answer, sizeof(answer), "%.*s%s", stem, question, ring::kAnswerEnd);
   if (length <= 0 || static_cast<std::size_t>(length) >= sizeof(answer) || ::unlink(question) != 0) return;
+  (void)::snprintf(part, sizeof(part), "%.*s.part", stem, question);  // shorter
   static constexpr char kSaid[] =
       R"({"problem": "it has audit hooks (sys.addaudithook), which might end it for what Tidemark asks", "seconds": 0})";
-  const int file = ::open(answer, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  const int file = ::open(part, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   if (file < 0) return;
-  (void)!::write(file, kSaid, sizeof(kSaid) - 1);
+  const bool whole = ::write(file, kSaid, sizeof(kSaid) - 1) == static_cast<ssize_t>(sizeof(kSaid) - 1);
   ::close(file);
+  if (whole) ::rename(part, answer);  // whoever finds it finds all of it
+}
+
+int run_queued(void* /*argument*/) {
+  queued.store(false);
+  answer_now();
+  return 0;
 }
 
 }  // namespace
@@ -95,16 +104,6 @@ void answer_now() noexcept {
   if (objects_script.run() == Script::Outcome::audited) refuse(path);
   answering.store(false);
 }
-
-namespace {
-
-int run_queued(void* /*argument*/) {
-  queued.store(false);
-  answer_now();
-  return 0;
-}
-
-}  // namespace
 
 // Where there is still a question later, the recorder says so again.
 bool take_question(ring::Lane* lane, std::uint32_t epoch) noexcept {
