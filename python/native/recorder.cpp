@@ -92,8 +92,10 @@ void range_dealloc(PyObject* self) {
 }
 
 PyObject* range_enter(PyObject* self, PyObject* /*none*/) {
-  if (library() != nullptr) library()->answer();
-  if (library() != nullptr && !call_with_text(library()->range_begin, name_of(self))) return nullptr;
+  if (library() != nullptr) {
+    library()->answer();
+    if (!call_with_text(library()->range_begin, name_of(self))) return nullptr;
+  }
   Py_IncRef(self);
   return self;
 }

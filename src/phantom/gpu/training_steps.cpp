@@ -1,4 +1,3 @@
-
 #include <dlfcn.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -12,7 +11,9 @@
 #include <string>
 #include <thread>
 
+#include "base/audit_hooks.h"
 #include "base/step_names.h"
+#include "base/thread_without_signals.h"
 #include "phantom/gpu/abi.h"
 #include "phantom/gpu/profile.h"
 #include "phantom/gpu/usage.h"
@@ -151,24 +152,17 @@ void run_aside(const Function& function) {
   const auto take = find<void (*)(void*)>("PyEval_RestoreThread");
   if (has_gil == nullptr || give == nullptr || take == nullptr) return;
   void* state = has_gil() != 0 ? give() : nullptr;
-  std::thread(function).join();
+  thread_without_signals(function).join();
   if (state != nullptr) take(state);
 }
 
-// Whether the program has audit hooks, which may end it for what a script does; see collect/process/script/script.cpp.
 // With the GIL.
 bool is_audited() {
   const auto audit = find<int (*)(const char*, const char*, ...)>("PySys_Audit");
-  const auto clear = find<void (*)()>("PyErr_Clear");
-  if (audit == nullptr || clear == nullptr) return false;
-  bool hooked = false;
-  void* (*fail)(void*) = [](void* argument) -> void* {
-    *static_cast<bool*>(argument) = true;
-    const auto set_error = find<void* (*)()>("PyErr_NoMemory");
-    return set_error != nullptr ? set_error() : nullptr;
-  };
-  if (audit("tidemark", "O&", fail, &hooked) != 0) clear();
-  return hooked;
+  const auto set_error = find<void* (*)()>("PyErr_NoMemory");
+  const auto clear_error = find<void (*)()>("PyErr_Clear");
+  return audit != nullptr && set_error != nullptr && clear_error != nullptr &&
+         has_audit_hooks(audit, set_error, clear_error);
 }
 
 // The names of the script are its own, not those of __main__.
@@ -216,7 +210,7 @@ void watch_training_steps() {
   if (add_pending == nullptr || is_initialized() == 0) return;
   if (syscall(SYS_gettid) != getpid()) {
     // The main thread may wait for the one that trains.
-    std::thread(run_script).detach();
+    thread_without_signals(run_script).detach();
   } else if (add_pending(run_script_aside, nullptr) != 0) {
     again();  // too many are waiting
   }

@@ -1,4 +1,3 @@
-
 #include "report/common/text.h"
 
 #include <fmt/format.h>

@@ -145,8 +145,8 @@ Script::Outcome run_model_script(const char* function, void* argument) noexcept 
 
 // ---- what the script calls on the program's threads ----
 
-// is_away() -> whether nothing of ours is to run in the program
-void* is_away(void* /*self*/, void* /*none*/) {
+// has_audit_hooks() -> whether the program has audit hooks: nothing of ours is to run in it then
+void* audit_hooks_exist(void* /*self*/, void* /*none*/) {
   return python_number(is_audited() ? 1 : 0);
 }
 
@@ -167,7 +167,7 @@ PythonMethod model_methods[] = {
     {"write_model", write_model, kOneArgument, nullptr},
     {"modules_named", modules_named, kOneArgument, nullptr},
     {"module_freed", module_freed, kOneArgument, nullptr},
-    {"is_away", is_away, kNoArguments, nullptr},
+    {"has_audit_hooks", audit_hooks_exist, kNoArguments, nullptr},
     {"names_are_due", names_are_due, kNoArguments, nullptr},
     {"send_optimizer", send_optimizer, kOneArgument, nullptr},
 };

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
         """A weak reference with the address of a module that is gone."""
         ...
 
-    def is_away() -> int:
-        """Whether nothing of ours is to run in the program."""
+    def has_audit_hooks() -> int:
+        """Whether the program has audit hooks: nothing of ours is to run in it then."""
         ...
 
     def names_are_due() -> int:
@@ -306,7 +306,7 @@ steps: dict[int, tuple[weakref.ref[Any], int]] = {}  # id(optimizer) -> (weak re
 
 def after_step(self: Any, *_: object) -> None:
     """Of every optimizer, on whatever thread calls it. `self` is what torch.profiler of 1.13 calls it."""
-    if is_away():
+    if has_audit_hooks():
         return
     known = steps.get(id(self))
     count = known[1] + 1 if known is not None and known[0]() is self else 1

@@ -6,6 +6,7 @@
 
 #include <atomic>
 
+#include "base/audit_hooks.h"
 #include "collect/process/python/python_walker.h"
 
 namespace tidemark::process {
@@ -66,15 +67,7 @@ const PythonApi* python_api() noexcept {
 
 bool is_audited() noexcept {
   const PythonApi* api = python_api();
-  if (api == nullptr) return false;
-  // CPython makes an event's arguments only where there is a hook for it, and tells the hooks nothing where that fails.
-  bool hooked = false;
-  void* (*fail)(void*) = [](void* argument) -> void* {
-    *static_cast<bool*>(argument) = true;
-    return python_api()->PyErr_NoMemory();
-  };
-  if (api->PySys_Audit("tidemark", "O&", fail, &hooked) != 0) api->PyErr_Clear();
-  return hooked;
+  return api != nullptr && has_audit_hooks(api->PySys_Audit, api->PyErr_NoMemory, api->PyErr_Clear);
 }
 
 void Script::load() noexcept {

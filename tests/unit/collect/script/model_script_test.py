@@ -51,11 +51,11 @@ class ModelScript(unittest.TestCase):
             write_model=self.write,
             modules_named=lambda addresses: self.named.extend(struct.unpack(f"{len(addresses) // 8}Q", addresses)),
             module_freed=lambda reference: self.freed.append(reference.address),
-            is_away=lambda: self.away,
+            has_audit_hooks=lambda: self.audited,
             names_are_due=lambda: self.due,
             send_optimizer=lambda optimizer: self.script["send_optimizer_now"](optimizer),
         )
-        self.away = False
+        self.audited = False
 
     def write(self, entries):
         if self.room:
@@ -166,7 +166,7 @@ class ModelScript(unittest.TestCase):
 
     def test_nothing_runs_where_there_are_audit_hooks(self):
         (hook,) = self.hooks
-        self.away = True
+        self.audited = True
         with mock.patch.object(self.script["model"], "send_optimizer", side_effect=AssertionError):
             hook(Optimizer(Tensor(0x1000)))
         self.assertEqual(self.script["steps"], {})
