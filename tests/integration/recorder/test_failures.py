@@ -9,6 +9,8 @@ from driver import PYTHON, Case, environment, program, real_pytorch, run, split_
 UNTIL = 100_000
 GROWING = program("growing.py", "--every", 10_000, "--until", UNTIL)
 EXPECTED = "".join(f"{n}\n" for n in range(10_000, UNTIL + 1, 10_000)).encode()
+# Bytes that the file may have where the disk ends. The frame that no longer fits, of up to 60 KB, is not written.
+DISK = 192 * 1024
 FAILING = [PYTHON, "-c", "import sys, torch; print(torch.ones(10).sum().item()); sys.exit(9)"]
 
 
@@ -53,9 +55,8 @@ class Failures(Case):
         self.assertIn("size_limit", self.issue_ids())
 
     def test_file_size_limit_of_the_recorder(self):
-        limit = 96 * 1024
         program_without = ["/bin/sh", "-c", 'ulimit -S -f unlimited; exec "$@"', "sh", *GROWING]
-        self.check_stopped(run(limited(limit, self.record_command(program_without))), "File too large", limit)
+        self.check_stopped(run(limited(DISK, self.record_command(program_without))), "File too large", DISK)
         self.check_ended_by_the_disk()
 
     def test_file_size_limit_of_the_program(self):
@@ -70,13 +71,12 @@ class Failures(Case):
 
     @unittest.skipUnless(can_mount(), "needs to mount a small file system")
     def test_disk_full(self):
-        limit = 96 * 1024
         disk = self.folder / "disk"
         disk.mkdir()
-        mount = f'mount -t tmpfs -o size={limit} none "$0" && "$@"; code=$?; cp "$0/run.tide" "$0/.."; exit $code'
+        mount = f'mount -t tmpfs -o size={DISK} none "$0" && "$@"; code=$?; cp "$0/run.tide" "$0/.."; exit $code'
         self.output = disk / "run.tide"
         command = ["unshare", "--mount", "--map-root-user", "sh", "-c", mount, disk, *self.record_command(GROWING)]
-        self.check_stopped(run(command), "No space left on device", limit)
+        self.check_stopped(run(command), "No space left on device", DISK)
         self.check_ended_by_the_disk()
 
     def check_ended_by_the_disk(self):
