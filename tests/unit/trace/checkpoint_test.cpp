@@ -2,6 +2,7 @@
 // on from a state as if it had read everything.
 #include <algorithm>
 #include <map>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -220,6 +221,48 @@ TEST(Checkpoint, NonsenseIsNoState) {
   state.blocks[2].slot = format::kMaxStateSlots;
   EXPECT_FALSE(decode_state(payload_of(state, file), {2, 1, 1}));
   EXPECT_FALSE(fits_in_state_frame(1, format::kMaxStateSlots + 1));
+}
+
+std::vector<std::uint8_t> bytes_of(const std::string& hex) {
+  std::vector<std::uint8_t> bytes;
+  std::istringstream words(hex);
+  for (std::string word; words >> word;) bytes.push_back(static_cast<std::uint8_t>(std::stoi(word, nullptr, 16)));
+  return bytes;
+}
+
+// Worked out by hand, from docs/format.md.
+TEST(Checkpoint, TotalsAreLaidOutAsThePageSays) {
+  const RunningTotals totals{2, 1500, {{{}, 0, 512}, {{DeviceType::cuda, 1}, 3, 3, true, 3, 4, 64, 65}}};
+  const std::vector<std::uint8_t> expected = bytes_of(
+      "02 dc 0b 02 "                     // events, time, devices
+      "06 00 00 00 00 80 04 "            // cpu: no totals, nothing alive, 512 at most
+      "09 02 02 01 03 03 03 04 40 41");  // cuda:1
+  EXPECT_EQ(encode_totals(totals), expected);
+  std::vector<std::uint8_t> readable = expected;
+  readable.resize(expected.size() + Frame::kPadding);
+  EXPECT_EQ(decode_totals(std::span(readable).first(expected.size())), totals);
+  for (std::size_t size = 0; size < expected.size(); ++size) {
+    std::vector<std::uint8_t> cut(expected.begin(), expected.begin() + static_cast<std::ptrdiff_t>(size));
+    cut.resize(size + Frame::kPadding);
+    EXPECT_FALSE(decode_totals(std::span(cut).first(size))) << size;
+  }
+}
+
+TEST(Checkpoint, AStateIsLaidOutAsThePageSays) {
+  Bytes file;
+  std::vector<std::uint8_t> payload = payload_of(paused_state(), file);
+  const std::vector<std::uint8_t> expected = bytes_of(
+      "01 88 27 01 01 00 00 00 00 "              // paused, time, thread 0, device 1, slot, address, sequences
+      "03 00 00 00 00 00 "                       // three devices: cpu without totals,
+      "02 00 01 bc 05 80 10 02 02 01 01 02 "     // cuda:0 with 700 of 2048, cuda:1 with 1 of 2
+      "03 03 00 09 03 03 01 01 00 "              // three blocks: slots 0, 9, 12; devices
+      "06 80 80 01 ff 3f 00 04 d8 04 64 05 "     // addresses, sizes
+      "03 02 00 01 04 50 13 a4 5d 03 01 00 01 "  // stacks, times, threads
+      "03 0e 0d 00 03 01 00 00 03 12 11 00 "     // sequences, nodes, their sequences
+      "83 08 00 00 00 80 80 01 ff 7f 00");       // 1,024 expected addresses, of which the fourth is one
+  ASSERT_GT(payload.size(), expected.size());
+  payload.resize(expected.size());
+  EXPECT_EQ(payload, expected);
 }
 
 }  // namespace
