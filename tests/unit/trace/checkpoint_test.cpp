@@ -162,6 +162,8 @@ RecordingState paused_state() {
   return state;
 }
 
+constexpr DefinedIds kDefined = {.stacks = 2, .threads = 1, .autograd_nodes = 1};
+
 /// The payload of the frame, with readable bytes behind it.
 std::vector<std::uint8_t> payload_of(const RecordingState& state, Bytes& file) {
   file.clear();
@@ -180,7 +182,7 @@ TEST(Checkpoint, AStateIsWhatItWas) {
   Bytes file;
   const RecordingState state = paused_state();
   const std::vector<std::uint8_t> payload = payload_of(state, file);
-  const auto read = decode_state(payload, {2, 1, 1});
+  const auto read = decode_state(payload, kDefined);
   ASSERT_TRUE(read.has_value());
   EXPECT_EQ(read->expected, state.expected);
   EXPECT_EQ(read->recent, state.recent);
@@ -202,24 +204,25 @@ TEST(Checkpoint, AStateIsWhatItWas) {
 TEST(Checkpoint, NonsenseIsNoState) {
   Bytes file;
   const std::vector<std::uint8_t> payload = payload_of(paused_state(), file);
-  EXPECT_TRUE(decode_state(payload, {2, 1, 1}));
-  EXPECT_FALSE(decode_state(payload, {1, 1, 1})) << "a stack that is not defined";
-  EXPECT_FALSE(decode_state(payload, {2, 0, 1}));
-  EXPECT_FALSE(decode_state(payload, {2, 1, 0}));
+  EXPECT_TRUE(decode_state(payload, kDefined));
+  EXPECT_FALSE(decode_state(payload, {.stacks = 1, .threads = 1, .autograd_nodes = 1}))
+      << "a stack that is not defined";
+  EXPECT_FALSE(decode_state(payload, {.stacks = 2, .autograd_nodes = 1}));
+  EXPECT_FALSE(decode_state(payload, {.stacks = 2, .threads = 1}));
   for (std::size_t size = 0; size < payload.size(); ++size) {
     std::vector<std::uint8_t> cut(payload.begin(), payload.begin() + static_cast<std::ptrdiff_t>(size));
     cut.resize(size + Frame::kPadding);
-    EXPECT_FALSE(decode_state(std::span(cut).first(size), {2, 1, 1})) << size;
+    EXPECT_FALSE(decode_state(std::span(cut).first(size), kDefined)) << size;
   }
   RecordingState state = paused_state();
   state.blocks[2].slot = state.blocks[1].slot;
-  EXPECT_FALSE(decode_state(payload_of(state, file), {2, 1, 1})) << "two blocks in a slot";
+  EXPECT_FALSE(decode_state(payload_of(state, file), kDefined)) << "two blocks in a slot";
   state = paused_state();
   state.blocks[2].device = 3;
-  EXPECT_FALSE(decode_state(payload_of(state, file), {2, 1, 1}));
+  EXPECT_FALSE(decode_state(payload_of(state, file), kDefined));
   state = paused_state();
   state.blocks[2].slot = format::kMaxStateSlots;
-  EXPECT_FALSE(decode_state(payload_of(state, file), {2, 1, 1}));
+  EXPECT_FALSE(decode_state(payload_of(state, file), kDefined));
   EXPECT_FALSE(fits_in_state_frame(1, format::kMaxStateSlots + 1));
 }
 
