@@ -284,6 +284,33 @@ bool is_sent(const T& now, const T& sent) {
   return std::apply([&](auto... member) { return (is_member_sent(now, sent, member) && ...); }, StateFields::of(&now));
 }
 
+// ---- what writing and reading share of histories
+
+/// Each point after the one before.
+template <typename Codec, typename Points>
+void visit_points(Codec& codec, Points& points) {
+  WatchedUsagePoint before;
+  for (auto& point : points) {
+    codec.difference(before.end_ns, point.begin_ns);
+    codec.difference(point.begin_ns, point.end_ns);
+    codec.difference(before.low_bytes, point.low_bytes);
+    codec.difference(point.low_bytes, point.high_bytes);
+    codec.difference(point.low_bytes, point.last_bytes);
+    before = point;
+  }
+}
+
+/// The sample behind those that `used` has: to be written, or as it is read.
+template <typename Codec>
+void visit_next_sample(Codec& codec, std::uint64_t elapsed_ns, WatchedSample sample, WatchedUsage& used) {
+  const WatchedSample before = used.last_sample();
+  std::uint64_t above = sample.high_bytes - sample.bytes;
+  codec.difference(before.time_ns + elapsed_ns, sample.time_ns);
+  codec.difference(before.bytes, sample.bytes);
+  codec.difference(before.high_bytes - before.bytes, above);
+  used.add(sample.time_ns, sample.bytes, sample.bytes + above);
+}
+
 // ---- writing
 
 /// Writes what differs between a state and the one that was sent, and makes the latter equal to what a reader has then.
@@ -296,6 +323,8 @@ class Writer {
     const std::uint8_t* const end = put_varint(bytes.data(), value);
     bytes_.append(reinterpret_cast<const char*>(bytes.data()), static_cast<std::size_t>(end - bytes.data()));
   }
+
+  void difference(std::uint64_t from, std::uint64_t value) { put_number(delta_code(from, value)); }
 
   template <Whole T>
   void put(const T& now, T& sent) {
@@ -367,18 +396,9 @@ class Writer {
     WatchedUsage nothing;
     std::apply([&](auto... member) { put_members(sent, nothing, member...); }, StateFields::of(&sent));
   }
-  // Each after the one before.
   void put(const std::vector<WatchedUsagePoint>& now, std::vector<WatchedUsagePoint>& sent) {
     put_number(now.size());
-    WatchedUsagePoint before;
-    for (const WatchedUsagePoint& point : now) {
-      put_number(delta_code(before.end_ns, point.begin_ns));
-      put_number(delta_code(point.begin_ns, point.end_ns));
-      put_number(delta_code(before.low_bytes, point.low_bytes));
-      put_number(delta_code(point.low_bytes, point.high_bytes));
-      put_number(delta_code(point.low_bytes, point.last_bytes));
-      before = point;
-    }
+    visit_points(*this, now);
     sent = now;
   }
 
@@ -432,13 +452,7 @@ class Writer {
     const std::uint64_t late = has_late_peak ? newest[newest.size() - count - 1].high_bytes - known_high : 0;
     put_number(late);
     if (late > 0) grown.add_peak(known_high + late);
-    for (const WatchedSample& sample : newest.last(count)) {
-      const WatchedSample before = grown.last_sample();
-      put_number(delta_code(before.time_ns + elapsed_ns_, sample.time_ns));
-      put_number(delta_code(before.bytes, sample.bytes));
-      put_number(delta_code(before.high_bytes - before.bytes, sample.high_bytes - sample.bytes));
-      grown.add(sample.time_ns, sample.bytes, sample.high_bytes);
-    }
+    for (const WatchedSample& sample : newest.last(count)) visit_next_sample(*this, elapsed_ns_, sample, grown);
     StateFields::forget_late_peaks(grown);
   }
 
@@ -462,6 +476,8 @@ class Reader {
     const std::uint64_t value = get_varint(at_);
     return at_ <= end_ ? value : fail();
   }
+
+  void difference(std::uint64_t from, std::uint64_t& value) { value = apply_delta(from, number()); }
 
   template <Whole T>
   void get_value(T& value) {
@@ -540,17 +556,7 @@ class Reader {
     if (!StateFields::is_sound(used)) fail();
   }
   void get_value(std::vector<WatchedUsagePoint>& points) {
-    if (!resize(points)) return;
-    WatchedUsagePoint before;
-    for (WatchedUsagePoint& point : points) {
-      if (!ok_) return;
-      point.begin_ns = apply_delta(before.end_ns, number());
-      point.end_ns = apply_delta(point.begin_ns, number());
-      point.low_bytes = apply_delta(before.low_bytes, number());
-      point.high_bytes = apply_delta(point.low_bytes, number());
-      point.last_bytes = apply_delta(point.low_bytes, number());
-      before = point;
-    }
+    if (resize(points)) visit_points(*this, points);
   }
 
  private:
@@ -602,13 +608,7 @@ class Reader {
     }
     const std::uint64_t count = kind - 1;
     if (const std::uint64_t late = number(); late > 0) used.add_peak(used.last_sample().high_bytes + late);
-    for (std::uint64_t n = 0; ok_ && n < count; ++n) {
-      const WatchedSample before = used.last_sample();
-      const std::uint64_t time_ns = apply_delta(before.time_ns + elapsed_ns_, number());
-      const std::uint64_t bytes = apply_delta(before.bytes, number());
-      const std::uint64_t above = apply_delta(before.high_bytes - before.bytes, number());
-      used.add(time_ns, bytes, bytes + above);
-    }
+    for (std::uint64_t n = 0; ok_ && n < count; ++n) visit_next_sample(*this, elapsed_ns_, {}, used);
     StateFields::forget_late_peaks(used);
   }
 

@@ -226,7 +226,7 @@ TEST(Checkpoint, NonsenseIsNoState) {
   EXPECT_FALSE(fits_in_state_frame(1, format::kMaxStateSlots + 1));
 }
 
-std::vector<std::uint8_t> bytes_of(const std::string& hex) {
+std::vector<std::uint8_t> hex_bytes(const std::string& hex) {
   std::vector<std::uint8_t> bytes;
   std::istringstream words(hex);
   for (std::string word; words >> word;) bytes.push_back(static_cast<std::uint8_t>(std::stoi(word, nullptr, 16)));
@@ -236,7 +236,7 @@ std::vector<std::uint8_t> bytes_of(const std::string& hex) {
 // Worked out by hand, from docs/format.md.
 TEST(Checkpoint, TotalsAreLaidOutAsThePageSays) {
   const RunningTotals totals{2, 1500, {{{}, 0, 512}, {{DeviceType::cuda, 1}, 3, 3, true, 3, 4, 64, 65}}};
-  const std::vector<std::uint8_t> expected = bytes_of(
+  const std::vector<std::uint8_t> expected = hex_bytes(
       "02 dc 0b 02 "                     // events, time, devices
       "06 00 00 00 00 80 04 "            // cpu: no totals, nothing alive, 512 at most
       "09 02 02 01 03 03 03 04 40 41");  // cuda:1
@@ -254,7 +254,7 @@ TEST(Checkpoint, TotalsAreLaidOutAsThePageSays) {
 TEST(Checkpoint, AStateIsLaidOutAsThePageSays) {
   Bytes file;
   std::vector<std::uint8_t> payload = payload_of(paused_state(), file);
-  const std::vector<std::uint8_t> expected = bytes_of(
+  const std::vector<std::uint8_t> expected = hex_bytes(
       "01 88 27 01 01 00 00 00 00 "              // paused, time, thread 0, device 1, slot, address, sequences
       "03 00 00 00 00 00 "                       // three devices: cpu without totals,
       "02 00 01 bc 05 80 10 02 02 01 01 02 "     // cuda:0 with 700 of 2048, cuda:1 with 1 of 2
