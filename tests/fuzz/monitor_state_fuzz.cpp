@@ -48,7 +48,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   StateDecoder decoder;
   std::span<const std::uint8_t> rest(data, size);
   while (rest.size() > 2) {
-    const std::size_t length = std::min<std::size_t>(rest[0] | rest[1] << 8, rest.size() - 2);
+    const std::size_t length = std::min<std::size_t>(rest[0] + std::size_t{256} * rest[1], rest.size() - 2);
     const auto taken = decoder.take(with_checksum(rest.subspan(2, length)));
     rest = rest.subspan(2 + length);
     if (taken) {
