@@ -19,8 +19,8 @@
 
 namespace tidemark {
 
-// The members of what is sent: the one description that writing and reading share. A new member goes to the end of its
-// list, and needs a new kVersion.
+// The members of what is sent, beside those that recordings have too: the one description that writing and reading
+// share. A new member goes to the end of its list, and needs a new kVersion.
 struct StateFields : RecordMembers {
   /// A double whose every bit counts.
   template <typename Member>

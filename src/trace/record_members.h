@@ -1,6 +1,7 @@
 // The members of records in the order in which they are stored: the one description that writing and reading share, of
 // frames (trace/record_fields.h) and of a monitor's state (monitor/state_codec.cpp). Together with the types of the
-// members it is the format: docs/format.md. A new member goes to the end of its list; in a frame, behind kAddedLater.
+// members it is the format: docs/format.md. A new member goes to the end of its list; in a frame, behind kAddedLater;
+// of what a state has, with a new kVersion there.
 #pragma once
 
 #include <tuple>

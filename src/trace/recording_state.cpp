@@ -84,11 +84,11 @@ class ColumnReader {
 
 bool is_sound(const RecordingState& state, const DefinedIds& defined) {
   const auto is_ascending = [](const Block& a, const Block& b) { return a.slot < b.slot; };
-  const auto is_sound = [&](const Block& block) {
+  const auto is_possible = [&](const Block& block) {
     return block.device < state.devices.size() && block.slot < format::kMaxStateSlots;
   };
   return state.device < state.devices.size() && state.thread_code <= defined.threads &&
-         std::ranges::all_of(state.blocks, is_sound) &&
+         std::ranges::all_of(state.blocks, is_possible) &&
          std::ranges::adjacent_find(state.blocks, std::not_fn(is_ascending)) == state.blocks.end();
 }
 
