@@ -367,10 +367,7 @@ std::string checkpoint_lines(const Frame& frame, const Definitions& all, const L
     return lines;
   }
   if (static_cast<format::FrameType>(frame.type) != format::FrameType::state) return "";
-  const DefinedIds defined = {static_cast<std::uint32_t>(all.stacks.size()),
-                              static_cast<std::uint32_t>(all.threads.size()),
-                              static_cast<std::uint32_t>(all.autograd_nodes.size())};
-  const auto state = decode_state(frame.payload, defined);
+  const auto state = decode_state(frame.payload, DefinedIds::of(all));
   if (!state) return "";
   return line("state", {{"time_ns", state->time_ns}, {"blocks", state->blocks.size()}, {"paused", state->paused}});
 }

@@ -14,38 +14,28 @@
 #include <vector>
 
 #include "base/crc32c.h"
+#include "trace/record_members.h"
 #include "trace/varint.h"
 
 namespace tidemark {
 
-// The members of what is sent: the one description that writing and reading share. A new member goes to the end of its
-// list, and needs a new kVersion.
-struct StateFields {
-  /// A time of the machine's clock: it mostly goes on as time does.
-  template <typename Member>
-  struct Time {
-    Member member;
-  };
+// The members of what is sent, beside those that recordings have too: the one description that writing and reading
+// share. A new member goes to the end of its list, and needs a new kVersion.
+struct StateFields : RecordMembers {
   /// A double whose every bit counts.
   template <typename Member>
   struct Exact {
     Member member;
     explicit constexpr Exact(Member of) : member(of) {}  // clang 14 deduces no arguments of aggregates
   };
-  template <typename Member>
-  static constexpr Time<Member> time(Member member) {
-    return {member};
-  }
 
-  static constexpr auto of(const SampledProcess*) {
-    using T = SampledProcess;
-    return std::tuple(&T::pid, &T::kind, &T::bytes, &T::name);
-  }
+  using RecordMembers::of;
   static constexpr auto of(const DeviceInfo*) {
     using T = DeviceInfo;
     return std::tuple(&T::vendor, &T::index, &T::instance_of, &T::cuda_index, &T::name, &T::uuid, &T::bus_id,
                       &T::total_bytes, &T::mig_enabled);
   }
+  /// Without what WatchedDevice has.
   static constexpr auto of(const DeviceSample*) {
     using T = DeviceSample;
     return std::tuple(&T::used_bytes, &T::driver_reserved_bytes, &T::utilization_percent, &T::temperature_celsius,
@@ -102,16 +92,6 @@ struct StateFields {
     using T = ProcessOnDevice;
     return std::tuple(&T::device, &T::held, &T::bytes, &T::used, &T::risk);
   }
-  static constexpr auto of(const ProcessPages*) {
-    using T = ProcessPages;
-    return std::tuple(&T::rss_bytes, &T::anon_bytes, &T::file_bytes, &T::shmem_bytes, &T::swap_bytes, &T::locked_bytes,
-                      &T::pinned_bytes);
-  }
-  static constexpr auto of(const HostProcess*) {
-    using T = HostProcess;
-    return std::tuple(&T::pid, &T::parent_pid, &T::role, &T::recorded, &T::number, &T::count, &T::pages, &T::pss_bytes,
-                      &T::private_bytes, &T::name);
-  }
   static constexpr auto of(const WatchedProcess*) {
     using T = WatchedProcess;
     return std::tuple(&T::pid, &T::kind, &T::name, time(&T::first_seen_ns), time(&T::last_seen_ns), &T::ended,
@@ -120,11 +100,6 @@ struct StateFields {
   static constexpr auto of(const HostMemory*) {
     using T = HostMemory;
     return std::tuple(&T::total_bytes, &T::available_bytes);
-  }
-  static constexpr auto of(const MemoryParts*) {
-    using T = MemoryParts;
-    return std::tuple(&T::used_bytes, &T::limit_bytes, &T::anon_bytes, &T::cache_bytes, &T::shmem_bytes,
-                      &T::kernel_bytes, &T::socket_bytes, &T::swap_bytes);
   }
   static constexpr auto of(const WatchedHost*) {
     using T = WatchedHost;
@@ -147,16 +122,10 @@ struct StateFields {
     using T = LiveRecording;
     return std::tuple(&T::pid, &T::path, &T::rank, &T::command, &T::started_wall_ns, &T::started_ns);
   }
-  static constexpr auto of(const Device*) { return std::tuple(&Device::type, &Device::index); }
   static constexpr auto of(const RecordedDevice*) {
     using T = RecordedDevice;
     return std::tuple(&T::device, &T::key, &T::allocated_bytes, &T::reserved_bytes, &T::allocated, &T::reserved,
                       &T::unused_share, &T::peak_allocated_bytes, &T::peak_reserved_bytes);
-  }
-  static constexpr auto of(const KilledProcess*) {
-    using T = KilledProcess;
-    return std::tuple(time(&T::time_ns), &T::process, &T::evidence, &T::scope, &T::cgroup_usage_bytes,
-                      &T::cgroup_limit_bytes);
   }
   static constexpr auto of(const RecordedOwners*) {
     using T = RecordedOwners;
@@ -190,6 +159,13 @@ struct StateFields {
     using T = MonitorSnapshot;
     return std::tuple(&T::state, &T::recorded);
   }
+
+  using RecordMembers::bounds;
+  static constexpr EnumBounds<RiskLevel> bounds(RiskLevel) { return {RiskLevel::critical, {}}; }
+  static constexpr EnumBounds<UsagePattern> bounds(UsagePattern) { return {UsagePattern::released, {}}; }
+  static constexpr EnumBounds<WatchedPid> bounds(WatchedPid) { return {WatchedPid::ended, {}}; }
+  static constexpr EnumBounds<FollowState> bounds(FollowState) { return {FollowState::changed, {}}; }
+  static constexpr EnumBounds<GrowthClass> bounds(GrowthClass) { return {GrowthClass::with_work, {}}; }
 
   /// Whether they have the same samples, of which `sent` keeps the latest alone.
   static bool is_same(const WatchedUsage& now, const WatchedUsage& sent) {
@@ -227,43 +203,9 @@ constexpr std::uint8_t kVersion = 1;
 constexpr std::size_t kChecksumBytes = 4;
 
 template <typename T>
-concept Described = requires {
-  StateFields::of(static_cast<const T*>(nullptr));
-};
+concept Sent = Described<T, StateFields>;
 template <typename T>
 concept Whole = std::integral<T> || std::is_enum_v<T>;
-
-// The highest value of each enumeration. Of a device's type every value is one.
-constexpr std::uint64_t highest(ProcessKind) {
-  return static_cast<std::uint64_t>(ProcessKind::other_namespace);
-}
-constexpr std::uint64_t highest(ProcessRole) {
-  return static_cast<std::uint64_t>(ProcessRole::child);
-}
-constexpr std::uint64_t highest(RiskLevel) {
-  return static_cast<std::uint64_t>(RiskLevel::critical);
-}
-constexpr std::uint64_t highest(UsagePattern) {
-  return static_cast<std::uint64_t>(UsagePattern::released);
-}
-constexpr std::uint64_t highest(WatchedPid) {
-  return static_cast<std::uint64_t>(WatchedPid::ended);
-}
-constexpr std::uint64_t highest(FollowState) {
-  return static_cast<std::uint64_t>(FollowState::changed);
-}
-constexpr std::uint64_t highest(KillEvidence) {
-  return static_cast<std::uint64_t>(KillEvidence::vanished);
-}
-constexpr std::uint64_t highest(KillScope) {
-  return static_cast<std::uint64_t>(KillScope::machine);
-}
-constexpr std::uint64_t highest(GrowthClass) {
-  return static_cast<std::uint64_t>(GrowthClass::with_work);
-}
-constexpr std::uint64_t highest(DeviceType) {
-  return std::numeric_limits<std::uint64_t>::max();
-}
 
 template <Whole T>
 constexpr std::uint64_t code_of(T value) {
@@ -297,7 +239,7 @@ bool is_sent(const std::string& now, const std::string& sent) {
 bool is_sent(const WatchedUsage& now, const WatchedUsage& sent) {
   return StateFields::is_same(now, sent);
 }
-template <Described T>
+template <Sent T>
 bool is_sent(const T& now, const T& sent);
 template <typename T>
 bool is_sent(const std::optional<T>& now, const std::optional<T>& sent);
@@ -337,9 +279,36 @@ template <typename T, typename Member>
 bool is_member_sent(const T& now, const T& sent, Member member) {
   return is_sent(get(now, member), get(sent, member));
 }
-template <Described T>
+template <Sent T>
 bool is_sent(const T& now, const T& sent) {
   return std::apply([&](auto... member) { return (is_member_sent(now, sent, member) && ...); }, StateFields::of(&now));
+}
+
+// ---- what writing and reading share of histories
+
+/// Each point after the one before.
+template <typename Codec, typename Points>
+void visit_points(Codec& codec, Points& points) {
+  WatchedUsagePoint before;
+  for (auto& point : points) {
+    codec.difference(before.end_ns, point.begin_ns);
+    codec.difference(point.begin_ns, point.end_ns);
+    codec.difference(before.low_bytes, point.low_bytes);
+    codec.difference(point.low_bytes, point.high_bytes);
+    codec.difference(point.low_bytes, point.last_bytes);
+    before = point;
+  }
+}
+
+/// The sample behind those that `used` has: to be written, or as it is read.
+template <typename Codec>
+void visit_next_sample(Codec& codec, std::uint64_t elapsed_ns, WatchedSample sample, WatchedUsage& used) {
+  const WatchedSample before = used.last_sample();
+  std::uint64_t above = sample.high_bytes - sample.bytes;
+  codec.difference(before.time_ns + elapsed_ns, sample.time_ns);
+  codec.difference(before.bytes, sample.bytes);
+  codec.difference(before.high_bytes - before.bytes, above);
+  used.add(sample.time_ns, sample.bytes, sample.bytes + above);
 }
 
 // ---- writing
@@ -354,6 +323,8 @@ class Writer {
     const std::uint8_t* const end = put_varint(bytes.data(), value);
     bytes_.append(reinterpret_cast<const char*>(bytes.data()), static_cast<std::size_t>(end - bytes.data()));
   }
+
+  void difference(std::uint64_t from, std::uint64_t value) { put_number(delta_code(from, value)); }
 
   template <Whole T>
   void put(const T& now, T& sent) {
@@ -404,7 +375,7 @@ class Writer {
     }
     if (same > 0) put_number(same);
   }
-  template <Described T>
+  template <Sent T>
   void put(const T& now, T& sent) {
     std::apply([&](auto... member) { put_members(now, sent, member...); }, StateFields::of(&now));
   }
@@ -425,18 +396,9 @@ class Writer {
     WatchedUsage nothing;
     std::apply([&](auto... member) { put_members(sent, nothing, member...); }, StateFields::of(&sent));
   }
-  // Each after the one before.
   void put(const std::vector<WatchedUsagePoint>& now, std::vector<WatchedUsagePoint>& sent) {
     put_number(now.size());
-    WatchedUsagePoint before;
-    for (const WatchedUsagePoint& point : now) {
-      put_number(delta_code(before.end_ns, point.begin_ns));
-      put_number(delta_code(point.begin_ns, point.end_ns));
-      put_number(delta_code(before.low_bytes, point.low_bytes));
-      put_number(delta_code(point.low_bytes, point.high_bytes));
-      put_number(delta_code(point.low_bytes, point.last_bytes));
-      before = point;
-    }
+    visit_points(*this, now);
     sent = now;
   }
 
@@ -490,13 +452,7 @@ class Writer {
     const std::uint64_t late = has_late_peak ? newest[newest.size() - count - 1].high_bytes - known_high : 0;
     put_number(late);
     if (late > 0) grown.add_peak(known_high + late);
-    for (const WatchedSample& sample : newest.last(count)) {
-      const WatchedSample before = grown.last_sample();
-      put_number(delta_code(before.time_ns + elapsed_ns_, sample.time_ns));
-      put_number(delta_code(before.bytes, sample.bytes));
-      put_number(delta_code(before.high_bytes - before.bytes, sample.high_bytes - sample.bytes));
-      grown.add(sample.time_ns, sample.bytes, sample.high_bytes);
-    }
+    for (const WatchedSample& sample : newest.last(count)) visit_next_sample(*this, elapsed_ns_, sample, grown);
     StateFields::forget_late_peaks(grown);
   }
 
@@ -521,13 +477,15 @@ class Reader {
     return at_ <= end_ ? value : fail();
   }
 
+  void difference(std::uint64_t from, std::uint64_t& value) { value = apply_delta(from, number()); }
+
   template <Whole T>
   void get_value(T& value) {
     const std::uint64_t code = apply_delta(code_of(value), number());
     const T got = static_cast<T>(code);
     if (code_of(got) != code) fail();
     if constexpr (std::is_enum_v<T>) {
-      if (code > highest(got)) fail();
+      if (got > StateFields::bounds(got).last) fail();
     }
     if (ok_) value = got;
   }
@@ -583,7 +541,7 @@ class Reader {
       if (n < values.size()) get_value(values[n]);
     }
   }
-  template <Described T>
+  template <Sent T>
   void get_value(T& value) {
     std::apply([&](auto... member) { get_members(value, member...); }, StateFields::of(&value));
     if constexpr (std::is_same_v<T, QuantileSketch>) {
@@ -598,17 +556,7 @@ class Reader {
     if (!StateFields::is_sound(used)) fail();
   }
   void get_value(std::vector<WatchedUsagePoint>& points) {
-    if (!resize(points)) return;
-    WatchedUsagePoint before;
-    for (WatchedUsagePoint& point : points) {
-      if (!ok_) return;
-      point.begin_ns = apply_delta(before.end_ns, number());
-      point.end_ns = apply_delta(point.begin_ns, number());
-      point.low_bytes = apply_delta(before.low_bytes, number());
-      point.high_bytes = apply_delta(point.low_bytes, number());
-      point.last_bytes = apply_delta(point.low_bytes, number());
-      before = point;
-    }
+    if (resize(points)) visit_points(*this, points);
   }
 
  private:
@@ -660,13 +608,7 @@ class Reader {
     }
     const std::uint64_t count = kind - 1;
     if (const std::uint64_t late = number(); late > 0) used.add_peak(used.last_sample().high_bytes + late);
-    for (std::uint64_t n = 0; ok_ && n < count; ++n) {
-      const WatchedSample before = used.last_sample();
-      const std::uint64_t time_ns = apply_delta(before.time_ns + elapsed_ns_, number());
-      const std::uint64_t bytes = apply_delta(before.bytes, number());
-      const std::uint64_t above = apply_delta(before.high_bytes - before.bytes, number());
-      used.add(time_ns, bytes, bytes + above);
-    }
+    for (std::uint64_t n = 0; ok_ && n < count; ++n) visit_next_sample(*this, elapsed_ns_, {}, used);
     StateFields::forget_late_peaks(used);
   }
 
@@ -697,7 +639,7 @@ template <typename T>
 std::size_t memory_of(const T& value) {
   if constexpr (std::is_same_v<T, std::string>) {
     return value.size();
-  } else if constexpr (Described<T>) {
+  } else if constexpr (Sent<T>) {
     return std::apply([&](auto... member) { return (memory_of(get(value, member)) + ... + std::size_t{0}); },
                       StateFields::of(&value));
   } else {

@@ -65,7 +65,11 @@ class DefinitionEncoder {
   };
   using Body = std::vector<std::uint8_t>;
 
-  void add_record(format::RecordKind kind, const Body& body);
+  [[nodiscard]] DefinedIds defined() const;
+  template <typename Record>
+  void add(format::RecordKind kind, const Record& record);
+  /// The body is in scratch_.
+  void add_body(format::RecordKind kind);
 
   std::unordered_map<std::string, std::uint32_t, TextHash, std::equal_to<>> strings_;
   std::unordered_map<Key, std::uint32_t, KeyHash> locations_;

@@ -180,4 +180,34 @@ struct Definitions {
   std::optional<EndInfo> end;
 };
 
+/// How many there are of what records and events refer to.
+struct DefinedIds {
+  std::uint32_t strings = 0;
+  std::uint32_t locations = 0;
+  std::uint32_t stacks = 0;
+  std::uint32_t threads = 0;
+  std::uint32_t modules = 0;
+  std::uint32_t nn_modules = 0;
+  std::uint32_t autograd_nodes = 0;
+
+  [[nodiscard]] static DefinedIds of(const Definitions& all) {
+    const auto count = [](const auto& table) { return static_cast<std::uint32_t>(table.size()); };
+    return {count(all.strings), count(all.locations),  count(all.stacks),        count(all.threads),
+            count(all.modules), count(all.nn_modules), count(all.autograd_nodes)};
+  }
+  /// Where every id counts as defined.
+  [[nodiscard]] static constexpr DefinedIds any() {
+    constexpr std::uint32_t kAll = StringId::kNone;
+    return {kAll, kAll, kAll, kAll, kAll, kAll, kAll};
+  }
+
+  [[nodiscard]] constexpr std::uint32_t count(StringId /*id*/) const { return strings; }
+  [[nodiscard]] constexpr std::uint32_t count(LocationId /*id*/) const { return locations; }
+  [[nodiscard]] constexpr std::uint32_t count(StackId /*id*/) const { return stacks; }
+  [[nodiscard]] constexpr std::uint32_t count(ThreadId /*id*/) const { return threads; }
+  [[nodiscard]] constexpr std::uint32_t count(ModuleId /*id*/) const { return modules; }
+  [[nodiscard]] constexpr std::uint32_t count(NnModuleId /*id*/) const { return nn_modules; }
+  [[nodiscard]] constexpr std::uint32_t count(AutogradNodeId /*id*/) const { return autograd_nodes; }
+};
+
 }  // namespace tidemark

@@ -46,8 +46,6 @@ constexpr std::uint32_t id_code(std::uint32_t id) {
   return id + 1;
 }  // none is 0
 
-using format::TagKind;
-
 constexpr std::uint8_t kTotalsDetails = format::kTagAllocated | format::kTagReserved;
 constexpr std::uint8_t kTotalsFlags = format::kTagTotals | kTotalsDetails;
 
@@ -437,10 +435,10 @@ bool EventDecoder::decode_address(Columns& columns, Event& event) {
   return true;
 }
 
-bool EventDecoder::decode_stack(Columns& columns, const Defined& defined, Event& event) {
+bool EventDecoder::decode_stack(Columns& columns, const DefinedIds& defined, Event& event) {
   const std::uint64_t stack = columns.varint(format::kStack);
   const std::uint64_t node = columns.varint_or_0(format::kNode);
-  if (stack > defined.stacks || node > defined.nodes) return false;
+  if (stack > defined.stacks || node > defined.autograd_nodes) return false;
   event.stack.value = static_cast<std::uint32_t>(stack) - 1;  // code 0 is none, which is all ones
   event.node.value = static_cast<std::uint32_t>(node) - 1;
   state_.sequence = apply_delta(state_.sequence, columns.varint_or_0(format::kSequence));
@@ -451,7 +449,7 @@ bool EventDecoder::decode_stack(Columns& columns, const Defined& defined, Event&
   return true;
 }
 
-bool EventDecoder::decode_event(Columns& columns, const Defined& defined, Event& out) {
+bool EventDecoder::decode_event(Columns& columns, const DefinedIds& defined, Event& out) {
   const std::uint8_t tag = columns.byte(format::kTag);
   if (!kValidTag[tag]) return false;
   Event event;
@@ -518,9 +516,7 @@ Result<void> EventDecoder::decode(std::span<const std::uint8_t> payload, const D
   Columns columns;
   const std::uint64_t count = columns.open(payload);
   if (count > format::kMaxFrameEvents) return Error{"an events frame begins with nonsense"};
-  const Defined defined = {static_cast<std::uint32_t>(definitions.stacks.size()),
-                           static_cast<std::uint32_t>(definitions.threads.size()),
-                           static_cast<std::uint32_t>(definitions.autograd_nodes.size())};
+  const DefinedIds defined = DefinedIds::of(definitions);
   batch.resize(static_cast<std::size_t>(count));
   for (std::size_t n = 0; n < batch.size(); ++n) {
     if (!decode_event(columns, defined, batch[n]) || columns.overrun) {
@@ -538,10 +534,7 @@ Result<void> EventDecoder::decode(std::span<const std::uint8_t> payload, const D
 Result<void> EventDecoder::begin_at_state(std::span<const std::uint8_t> payload, const Definitions& definitions,
                                           std::vector<Event>& batch) {
   batch.clear();
-  const DefinedIds defined = {static_cast<std::uint32_t>(definitions.stacks.size()),
-                              static_cast<std::uint32_t>(definitions.threads.size()),
-                              static_cast<std::uint32_t>(definitions.autograd_nodes.size())};
-  const std::optional<RecordingState> saved = decode_state(payload, defined);
+  const std::optional<RecordingState> saved = decode_state(payload, DefinedIds::of(definitions));
   if (!saved) return Error{"a state frame is nonsense"};
   EventState state;
   std::vector<std::uint32_t> devices;  // by the numbers of the saved ones

@@ -104,14 +104,8 @@ class EventDecoder {
 
  private:
   struct Columns;
-  /// How many there are of what events refer to.
-  struct Defined {
-    std::uint32_t stacks;
-    std::uint32_t threads;
-    std::uint32_t nodes;
-  };
-  bool decode_event(Columns& columns, const Defined& defined, Event& out);
-  bool decode_stack(Columns& columns, const Defined& defined, Event& event);
+  bool decode_event(Columns& columns, const DefinedIds& defined, Event& out);
+  bool decode_stack(Columns& columns, const DefinedIds& defined, Event& event);
   bool decode_address(Columns& columns, Event& event);
   void decode_totals(Columns& columns, std::uint8_t tag, std::uint64_t grown_by, std::uint32_t device, Event& event);
   void decode_device(Columns& columns, std::uint8_t tag);

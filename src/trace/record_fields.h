@@ -2,54 +2,147 @@
 //
 //   varint kind | varint body length | body
 //
-// and a body a sequence of fields. A reader passes over kinds it does not know, and over what is left at a body's end.
+// and a body a sequence of fields: the members that trace/record_members.h lists. A reader passes over kinds it does
+// not know, and over what is left at a body's end.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "base/ids.h"
 #include "trace/format.h"
+#include "trace/record_members.h"
 #include "trace/varint.h"
 
 namespace tidemark {
 
-/// Appends fields to a record's body, which it empties first.
+/// What a codec does with an item of a record's list of members; false where the record ends. The record is const for a
+/// writer.
+template <typename Codec, typename Record>
+struct MemberVisitor {
+  Codec& codec;
+  Record& record;
+
+  template <typename Member>
+  bool operator()(Member member) const {
+    codec.field(record.*member);
+    return true;
+  }
+  template <typename Member>
+  bool operator()(RecordMembers::Time<Member> time) const {
+    return (*this)(time.member);
+  }
+  template <auto kNone, typename Member>
+  bool operator()(RecordMembers::NoneIs<kNone, Member> optional) const {
+    codec.template field_or<kNone>(record.*optional.member);
+    return true;
+  }
+  template <typename Member>
+  bool operator()(RecordMembers::Last<Member> last) const {
+    codec.last_field(record.*last.member);
+    return true;
+  }
+  template <typename Member>
+  bool operator()(RecordMembers::OnlyWith<Member> condition) const {
+    return record.*condition.member;
+  }
+  bool operator()(RecordMembers::AddedLater /*item*/) const { return !codec.at_end(); }
+};
+template <typename Codec, typename Record>
+void visit_members(Codec& codec, Record& record) {
+  const MemberVisitor<Codec, Record> visit{codec, record};
+  std::apply([&](auto... item) { (void)(visit(item) && ...); }, RecordMembers::of(&record));
+}
+
+/// How an id is stored: 0 for none (or one that was never defined), else id + 1.
+inline std::uint32_t id_code(std::uint32_t id, std::size_t defined) {
+  return id < defined ? id + 1 : 0;
+}
+
+/// Appends fields to a record's body, which it empties first. Ids of what is not defined count as none.
 class FieldWriter {
  public:
-  explicit FieldWriter(std::vector<std::uint8_t>& out) : out_(out) { out_.clear(); }
+  explicit FieldWriter(std::vector<std::uint8_t>& out, const DefinedIds& defined = {}) : out_(out), defined_(defined) {
+    out_.clear();
+  }
 
   FieldWriter& number(std::uint64_t value) {
     std::uint8_t bytes[kMaxVarintBytes];
     out_.insert(out_.end(), bytes, put_varint(bytes, value));
     return *this;
   }
-  FieldWriter& integer(std::int64_t value) { return number(zigzag(value)); }
-  FieldWriter& text(std::string_view text) {
+
+  template <std::unsigned_integral Number>
+  void field(Number value) {
+    number(value);
+  }
+  template <std::signed_integral Number>
+  void field(Number value) {
+    number(zigzag(value));
+  }
+  template <typename Enum>
+  requires std::is_enum_v<Enum>
+  void field(Enum value) { field(static_cast<std::underlying_type_t<Enum>>(value)); }
+  void field(std::string_view text) {
     text = text.substr(0, format::kMaxStringBytes);
     number(text.size());
     out_.insert(out_.end(), text.begin(), text.end());
-    return *this;
   }
+  template <typename Tag>
+  void field(Id<Tag> id) {
+    number(id_code(id.value, defined_.count(id)));
+  }
+  void field(SampledDeviceId id) { number(id.value); }
   /// 0 for none, else the number + 1. The largest number counts as none.
   template <typename Number>
-  FieldWriter& optional(const std::optional<Number>& value) {
-    return number(value ? std::uint64_t{*value} + 1 : 0);
+  void field(const std::optional<Number>& value) {
+    number(value ? code_of(*value) + 1 : 0);
   }
+  template <typename Item>
+  void field(const std::vector<Item>& items) {
+    number(items.size());
+    for (const Item& item : items) field(item);
+  }
+  template <Described Record>
+  void field(const Record& record) {
+    if constexpr (!RecordMembers::has_length(static_cast<const Record*>(nullptr))) return visit_members(*this, record);
+    std::vector<std::uint8_t> body;
+    FieldWriter own(body, defined_);
+    visit_members(own, record);
+    number(body.size());
+    out_.insert(out_.end(), body.begin(), body.end());
+  }
+  template <auto kNone, typename Number>
+  void field_or(const std::optional<Number>& value) {
+    field(value.value_or(kNone));
+  }
+  void last_field(const std::optional<std::uint64_t>& value) {
+    if (value) number(*value);
+  }
+  /// `value` as its difference to another.
+  void difference(std::uint64_t from, std::uint64_t value) { number(delta_code(from, value)); }
+  /// Likewise, where `value` is not smaller.
+  void increase(std::uint32_t from, std::uint32_t value) { number(value - from); }
+  static constexpr bool at_end() { return false; }
 
  private:
-  std::vector<std::uint8_t>& out_;
-};
+  template <typename Number>
+  static std::uint64_t code_of(Number value) {
+    if constexpr (std::signed_integral<Number>) return zigzag(value);
+    return static_cast<std::uint64_t>(value);
+  }
 
-/// How an id is stored: 0 for none (or one that was never defined), else id + 1.
-inline std::uint32_t id_code(std::uint32_t id, std::size_t defined) {
-  return id < defined ? id + 1 : 0;
-}
+  std::vector<std::uint8_t>& out_;
+  DefinedIds defined_;
+};
 
 /// Adds a record to the last of several payloads, or to a new one when that is full. One record adds at most some 6 MiB
 /// (process: six strings), so that no payload comes near format::kMaxPayloadBytes.
@@ -64,20 +157,22 @@ inline void append_record(std::uint8_t kind, const std::vector<std::uint8_t>& bo
   payload.insert(payload.end(), body.begin(), body.end());
 }
 
-/// Takes fields off a record's body. After a field that is not there, ok() is false and all fields are 0 or empty.
+/// Takes fields off a record's body. After a field that is not there, or a number that its member cannot hold, ok() is
+/// false and all fields are 0 or empty.
 class FieldReader {
  public:
+  /// Of a list. Recordings have far fewer of anything.
+  static constexpr std::uint64_t kMaxListed = std::uint64_t{1} << 16;
+
   /// At least kMaxVarintBytes of readable memory follow `body`.
-  explicit FieldReader(std::span<const std::uint8_t> body) : at_(body.data()), end_(body.data() + body.size()) {}
+  explicit FieldReader(std::span<const std::uint8_t> body, const DefinedIds& defined = {})
+      : at_(body.data()), end_(body.data() + body.size()), defined_(defined) {}
 
   std::uint64_t number() {
     if (at_ >= end_) return fail();
     const std::uint64_t value = get_varint(at_);
     return at_ <= end_ ? value : fail();
   }
-  std::int64_t integer() { return unzigzag(number()); }
-  std::int32_t integer32() { return static_cast<std::int32_t>(integer()); }
-  std::uint32_t number32() { return static_cast<std::uint32_t>(number()); }
   std::span<const std::uint8_t> bytes() {
     const std::uint64_t size = number();
     if (!ok_ || size > static_cast<std::uint64_t>(end_ - at_)) {
@@ -88,27 +183,64 @@ class FieldReader {
     at_ += size;
     return found;
   }
-  std::string text() {
+
+  template <std::integral Number>
+  void field(Number& value) {
+    value = from_code<Number>(number());
+  }
+  template <typename Enum>
+  requires std::is_enum_v<Enum>
+  void field(Enum& value) {
+    const std::uint64_t code = number();
+    if constexpr (std::is_signed_v<std::underlying_type_t<Enum>>) {
+      value = static_cast<Enum>(from_code<std::underlying_type_t<Enum>>(code));
+    } else {
+      constexpr EnumBounds<Enum> kBounds = RecordMembers::bounds(Enum{});
+      value = code <= static_cast<std::uint64_t>(kBounds.last) ? static_cast<Enum>(code) : kBounds.otherwise;
+    }
+  }
+  void field(std::string& text) {
     const auto found = bytes();
-    return {found.begin(), found.end()};
+    text.assign(found.begin(), found.end());
   }
-  /// 0 for none, else the number + 1.
+  template <typename Tag>
+  void field(Id<Tag>& id) {
+    const std::uint64_t code = number();
+    if (code > defined_.count(id)) fail();
+    id.value = ok_ ? static_cast<std::uint32_t>(code) - 1 : Id<Tag>::kNone;  // code 0 is none, which is all ones
+  }
+  void field(SampledDeviceId& id) { field(id.value); }
   template <typename Number>
-  void optional(std::optional<Number>& out) {
+  void field(std::optional<Number>& value) {
     const std::uint64_t code = number();
-    if (ok_ && code != 0) out = static_cast<Number>(code - 1);
+    if (code != 0) value = from_code<Number>(code - 1);
   }
-  /// 0 for none, else id + 1, of a table that has `defined` entries.
-  std::uint32_t id(std::size_t defined) {
-    const std::uint64_t code = number();
-    if (code > defined) fail();
-    return code == 0 || !ok_ ? StringId::kNone : static_cast<std::uint32_t>(code - 1);
+  template <typename Item>
+  void field(std::vector<Item>& items) {
+    const std::uint64_t count = number();
+    if (count > kMaxListed) fail();
+    for (std::uint64_t n = 0; n < count && ok_; ++n) field(items.emplace_back());
   }
-  /// How far back from the entry `own`; 0 for none.
-  std::uint32_t id_before(std::size_t own) {
-    const std::uint64_t distance = number();
-    if (distance > own) fail();
-    return distance == 0 || !ok_ ? StringId::kNone : static_cast<std::uint32_t>(own - distance);
+  template <Described Record>
+  void field(Record& record) {
+    if constexpr (!RecordMembers::has_length(static_cast<const Record*>(nullptr))) return visit_members(*this, record);
+    FieldReader own(bytes(), defined_);
+    visit_members(own, record);
+    require(own.ok());
+  }
+  template <auto kNone, typename Number>
+  void field_or(std::optional<Number>& value) {
+    Number found{};
+    field(found);
+    value = found <= Number{kNone} ? std::nullopt : std::optional(found);
+  }
+  void last_field(std::optional<std::uint64_t>& value) {
+    if (!at_end()) value = number();
+  }
+  void difference(std::uint64_t from, std::uint64_t& value) { value = apply_delta(from, number()); }
+  void increase(std::uint32_t from, std::uint32_t& value) {
+    field(value);
+    value += from;  // a sum that wraps around is smaller
   }
 
   /// Fails where what was read makes no sense.
@@ -125,9 +257,22 @@ class FieldReader {
     at_ = end_;
     return 0;
   }
+  template <std::integral Number>
+  Number from_code(std::uint64_t code) {
+    if constexpr (std::is_same_v<Number, bool>) return (code & 1) != 0;  // later versions may add other flags
+    if constexpr (std::signed_integral<Number>) {
+      const std::int64_t value = unzigzag(code);
+      require(static_cast<Number>(value) == value);
+      return static_cast<Number>(value);
+    } else {
+      require(static_cast<Number>(code) == code);
+      return static_cast<Number>(code);
+    }
+  }
 
   const std::uint8_t* at_;
   const std::uint8_t* end_;
+  DefinedIds defined_;
   bool ok_ = true;
 };
 

@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "trace/definitions.h"
 #include "trace/event.h"
 #include "trace/event_state.h"
 #include "trace/frames.h"
@@ -59,12 +60,6 @@ struct RecordingState {
 /// Appends a state frame to `out`. The state must fit in one.
 void append_state_frame(const RecordingState& state, FrameEncoder& frames, std::vector<std::byte>& out);
 
-/// How many there are of what events refer to.
-struct DefinedIds {
-  std::uint32_t stacks = 0;
-  std::uint32_t threads = 0;
-  std::uint32_t nodes = 0;
-};
 /// None for nonsense. `payload` must have Frame::kPadding readable bytes behind it.
 [[nodiscard]] std::optional<RecordingState> decode_state(std::span<const std::uint8_t> payload,
                                                          const DefinedIds& defined);

@@ -126,6 +126,7 @@ struct SlowDriverCall {
   bool operator==(const SlowDriverCall&) const = default;
 };
 
+/// In the order of their kinds in files (format::SampleKind).
 using SampleRecord = std::variant<SampledDevice, DeviceSample, DeviceProcessesSample, HostSample, SlowDriverCall,
                                   HostPartsSample, KilledProcess>;
 

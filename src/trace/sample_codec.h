@@ -13,7 +13,6 @@
 #include "trace/definition_codec.h"
 #include "trace/frames.h"
 #include "trace/host_sample.h"
-#include "trace/record_fields.h"
 #include "trace/sample.h"
 
 namespace tidemark {

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "trace/reader.h"
+#include "trace/recording_state.h"
+#include "trace/running_totals.h"
 
 namespace tidemark {
 namespace {
@@ -30,6 +32,11 @@ Json event_json(const Event& event) {
   json["address"] = block ? Json(event.address) : Json(nullptr);
   json["size"] = event.kind == EventKind::free && !event.slot.valid() ? Json(nullptr) : Json(event.size);
   if (event.kind != EventKind::free) json["stack"] = id(event.stack);
+  if (event.sequence != 0) json["sequence"] = event.sequence;
+  if (event.node.valid()) {
+    json["node"] = event.node.value;
+    json["node_sequence"] = event.node_sequence;
+  }
   if (event.has_totals) {
     json["allocated"] = event.total_allocated;
     json["reserved"] = event.total_reserved;
@@ -153,6 +160,9 @@ Json tables_json(const Definitions& all) {
   for (const ModuleInfo& module : all.modules) {
     json["modules"].push_back(Json::array({id(module.path), module.load_address, module.build_id}));
   }
+  for (const AutogradNode& node : all.autograd_nodes) {
+    json["autograd_nodes"].push_back(Json::array({id(node.type), id(node.forward_thread)}));
+  }
   json["marks"] = Json::array();
   for (const Mark& mark : all.marks) {
     json["marks"].push_back(
@@ -160,6 +170,72 @@ Json tables_json(const Definitions& all) {
   }
   json["end"] = all.end ? Json::array({all.end->time_ns, all.end->process_exited}) : Json(nullptr);
   return json;
+}
+
+Json totals_json(const RunningTotals& totals) {
+  Json devices = Json::array();
+  for (const DeviceRunningTotals& on : totals.devices) {
+    Json device = {static_cast<int>(on.device.type), on.device.index, on.has_totals ? 1 : 0, on.live, on.peak_live};
+    if (on.has_totals) {
+      for (const std::uint64_t bytes : {on.allocated, on.peak_allocated, on.reserved, on.peak_reserved}) {
+        device.push_back(bytes);
+      }
+    }
+    devices.push_back(device);
+  }
+  return {totals.events, totals.time_ns, devices};
+}
+
+/// The entries that are not 0, by index.
+template <typename Addresses>
+Json addresses_json(const Addresses& addresses) {
+  Json entries = Json::array();
+  for (std::size_t n = 0; n < addresses.size(); ++n) {
+    if (addresses[n] != 0) entries.push_back(Json::array({n, addresses[n]}));
+  }
+  return entries;
+}
+
+Json state_json(const RecordingState& state) {
+  Json devices = Json::array();
+  for (const RecordingState::OnDevice& on : state.devices) {
+    devices.push_back(Json::array(
+        {static_cast<int>(on.device.type), on.device.index, on.has_totals ? 1 : 0, on.allocated, on.reserved}));
+  }
+  Json blocks = Json::array();
+  for (const RecordingState::Block& block : state.blocks) {
+    blocks.push_back(Json::array({block.slot, block.device, block.address, block.size, id(block.stack), block.time_ns,
+                                  id(block.thread), block.sequence, id(block.node), block.node_sequence}));
+  }
+  return {state.paused ? 1 : 0,
+          state.time_ns,
+          id(ThreadId{state.thread_code - 1}),
+          state.device,
+          state.freed_slot,
+          state.allocated_at,
+          state.sequence,
+          state.node_sequence,
+          devices,
+          blocks,
+          addresses_json(state.expected),
+          addresses_json(state.recent)};
+}
+
+/// What a reader gets that begins at a state frame is the same as for one that has read all.
+void expect_the_rest_behind(const std::filesystem::path& path,
+                            const std::vector<std::pair<std::uint64_t, std::size_t>>& states,
+                            const std::vector<Json>& events) {
+  for (const auto& [offset, events_before] : states) {
+    const auto reader = TraceReader::open(path.string()).value();
+    reader->pass_over_until(offset);
+    std::vector<Event> batch;
+    ASSERT_TRUE(reader->next(batch).value());
+    std::size_t at = events_before;
+    while (reader->next(batch).value()) {
+      for (const Event& event : batch) EXPECT_EQ(event_json(event), events.at(at++)) << at;
+    }
+    EXPECT_EQ(at, events.size());
+  }
 }
 
 class Compat : public ::testing::TestWithParam<std::filesystem::path> {};
@@ -173,14 +249,27 @@ TEST_P(Compat, ReadsAsOnTheDayOfItsRelease) {
   reader.observe_samples([&](const SampleRecord& record) {
     samples.push_back(std::visit([](const auto& sample) { return fields_json(sample); }, record));
   });
+  std::vector<std::pair<std::uint64_t, std::size_t>> states;  // where they are, and how many events are before
+  Json totals = Json::array();
+  Json state = Json::array();
+  Frame frame;
   std::vector<Event> batch;
   while (true) {
-    const auto more = reader.next(batch);
+    const auto more = reader.next_frame(frame, batch);
     ASSERT_TRUE(more.ok()) << more.error().message;
     if (!*more) break;
     for (const Event& event : batch) events.push_back(event_json(event));
+    if (frame.type == static_cast<std::uint8_t>(format::FrameType::totals)) {
+      totals.push_back(totals_json(decode_totals(frame.payload).value()));
+    } else if (frame.type == static_cast<std::uint8_t>(format::FrameType::state)) {
+      states.emplace_back(frame.offset, events.size());
+      state.push_back(state_json(decode_state(frame.payload, DefinedIds::of(reader.definitions())).value()));
+    }
   }
+  expect_the_rest_behind(GetParam(), states, events);
   Json tables = tables_json(reader.definitions());
+  tables["totals"] = totals;
+  tables["states"] = state;
   std::map<std::pair<unsigned, std::string>, std::uint64_t> losses;
   for (const Loss& loss : reader.definitions().losses)
     losses[{static_cast<unsigned>(loss.kind), loss.text}] += loss.count;

@@ -1,8 +1,15 @@
 // Writes the recording that tests/compat keeps for each release: every kind of definition and event, with the awkward
 // cases. Run once a release, by hand; the file is committed and never changes afterwards.
+#include <algorithm>
 #include <cstdio>
+#include <fstream>
 #include <string_view>
+#include <utility>
+#include <vector>
 
+#include "trace/event_codec.h"
+#include "trace/recording_state.h"
+#include "trace/running_totals.h"
 #include "trace/writer.h"
 
 namespace {
@@ -203,14 +210,118 @@ void write_host(TraceWriter& writer) {
   (void)writer.finish({3'000, true});
 }
 
+/// A totals and a state frame as a writer makes them after some thousand events, here after a few: frames by hand.
+class Checkpointed {
+ public:
+  bool write(const char* path) {
+    append_file_header(file_);
+    definitions_.process(process_info());
+    const StringId name = definitions_.string("train.py");
+    Location line;
+    line.file = line.function = name;
+    line.line = 7;
+    const StackId stack = definitions_.stack({}, definitions_.location(line));
+    const ThreadId thread = definitions_.thread({4242, "python"});
+    const AutogradNodeId node = definitions_.autograd_node({name, thread});
+    definitions_.append_frames(frames_, file_);
+    allocate({}, 0x5555'1000, 4096, {}, thread);
+    allocate(kGpu, kFirst, 1 << 20, stack, {}, 7);
+    allocate(kGpu, kSecond, 512, {}, {}, 8, node, 3);
+    allocate(kGpu, kThird, 65'536, stack, thread, 8, node, 5);
+    free(kSecond, 512);
+    events_.append_frame(frames_, file_);
+    append_checkpoint();
+    allocate(kGpu, kSecond, 512);  // as expected
+    free(kFirst, 1 << 20);
+    allocate(kGpu, kFirst, 4096, stack, {}, 9);  // a recent one
+    free(kThird, 65'536);
+    events_.append_frame(frames_, file_);
+    definitions_.end({time_ns_, true});
+    definitions_.append_frames(frames_, file_);
+    std::ofstream out(path, std::ios::binary);
+    return out.write(reinterpret_cast<const char*>(file_.data()), static_cast<std::streamsize>(file_.size())).good();
+  }
+
+ private:
+  static constexpr Device kGpu = {DeviceType::cuda, 1};
+  static constexpr std::uint64_t kFirst = 0x7000'0000'0000;
+  static constexpr std::uint64_t kSecond = 0x7000'0010'0000;
+  static constexpr std::uint64_t kThird = 0x7000'0020'0000;
+
+  void add(EventKind kind, Device device, const RecordingState::Block& block) {
+    Event event;
+    event.kind = kind;
+    event.device = device;
+    event.time_ns = block.time_ns;
+    event.address = block.address;
+    event.size = block.size;
+    event.stack = block.stack;
+    event.thread = block.thread;
+    event.sequence = block.sequence;
+    event.node = block.node;
+    event.node_sequence = block.node_sequence;
+    event.has_totals = device == kGpu;
+    if (event.has_totals) {
+      event.total_allocated = allocated_;
+      event.total_reserved = kReserved;
+    }
+    events_.add(event);
+  }
+  void allocate(Device device, std::uint64_t address, std::uint64_t size, StackId stack = {}, ThreadId thread = {},
+                std::uint64_t sequence = 0, AutogradNodeId node = {}, std::uint64_t node_sequence = 0) {
+    const std::uint32_t index = device == kGpu ? 1 : 0;
+    if (index == 1) allocated_ += size;
+    blocks_.push_back({state_.allocate(address, size, index), index, address, size, time_ns_ += 1700, stack, thread,
+                       sequence, node, node_sequence});
+    add(EventKind::allocate, device, blocks_.back());
+  }
+  void free(std::uint64_t address, std::uint64_t size) {
+    allocated_ -= size;
+    const auto freed = std::ranges::find(blocks_, address, &RecordingState::Block::address);
+    freed->time_ns = time_ns_ += 1700;
+    add(EventKind::free, kGpu, *freed);
+    state_.free(freed->slot);
+    blocks_.erase(freed);
+  }
+  void append_checkpoint() {
+    const std::uint64_t peak = allocated_ + 512;
+    const RunningTotals totals = {
+        5, time_ns_, {{{}, 4096, 4096}, {kGpu, allocated_, peak, true, allocated_, peak, kReserved, kReserved}}};
+    frames_.append_plain(format::FrameType::totals, encode_totals(totals), file_);
+    RecordingState state;
+    state.time_ns = time_ns_;
+    state.device = 1;
+    state.freed_slot = state_.freed_slot;
+    state.allocated_at = state_.allocated_at;
+    state.sequence = blocks_.back().sequence;
+    state.node_sequence = blocks_.back().node_sequence;
+    state.devices = {{{}, false, 0, 0}, {kGpu, true, allocated_, kReserved}};
+    state.blocks = blocks_;
+    state.expected = state_.expected_addresses();
+    state.recent = state_.recent_addresses();
+    append_state_frame(state, frames_, file_);
+  }
+
+  static constexpr std::uint64_t kReserved = 2 << 20;
+  std::vector<std::byte> file_;
+  FrameEncoder frames_;
+  DefinitionEncoder definitions_;
+  EventEncoder events_;
+  EventState state_;
+  std::vector<RecordingState::Block> blocks_;
+  std::uint64_t time_ns_ = 0;
+  std::uint64_t allocated_ = 0;
+};
+
 }  // namespace
 
 int main(int count, char** arguments) {
   const std::string_view what = count == 3 ? arguments[2] : "";
-  if (count < 2 || count > 3 || (count == 3 && what != "samples" && what != "host")) {
-    std::fprintf(stderr, "usage: make_recording NEW_FILE [samples|host]\n");
+  if (count < 2 || count > 3 || (count == 3 && what != "samples" && what != "host" && what != "checkpoint")) {
+    std::fprintf(stderr, "usage: make_recording NEW_FILE [samples|host|checkpoint]\n");
     return 2;
   }
+  if (what == "checkpoint") return Checkpointed().write(arguments[1]) ? 0 : 2;
   auto sink = open_file_sink(arguments[1], false);
   if (!sink.ok()) {
     std::fprintf(stderr, "%s\n", sink.error().message.c_str());

@@ -6,6 +6,7 @@ Standard library only; zstd through ctypes. Not fast, and it trusts what it read
 
 import ctypes
 import ctypes.util
+import itertools
 import json
 import struct
 import sys
@@ -100,6 +101,7 @@ class Recording:
         self.process, self.end, self.skipped, self.problem = None, None, 0, None
         self.strings, self.locations, self.stacks, self.threads, self.modules = [], [], [], [], []
         self.losses, self.marks, self.events, self.samples = [], [], [], []
+        self.totals_frames, self.states = [], []
         self.nn_modules, self.nn_module_names, self.tensors, self.autograd_nodes = [], [], [], []
         # State of the events frames.
         self.time, self.thread, self.device, self.freed_slot, self.allocated_at = 0, None, (0, 0), 0, 0
@@ -123,14 +125,12 @@ class Recording:
                 self.problem = at
                 return
             at += 16 + stored
-            if kind in (4, 5) and version == 1:
-                continue  # of no use to who reads every event
-            if kind not in (1, 2, 3) or version != 1 or flags > 1:
+            if kind not in READERS or version != 1 or flags > 1:
                 self.skipped += 1
                 continue
             if flags & 1:
                 payload = decompress(payload, raw)
-            {1: self.read_definitions, 2: self.read_events, 3: self.read_samples}[kind](payload)
+            READERS[kind](self, payload)
 
     def read_definitions(self, payload):
         records = Bytes(payload)
@@ -283,6 +283,45 @@ class Recording:
                 self.node_sequence = (self.node_sequence + node_sequences.zigzag()) & MASK
             event.update(node=node, node_sequence=self.node_sequence)
 
+    def read_totals(self, payload):
+        head = Bytes(payload)
+        events, time, devices = head.varint(), head.varint(), []
+        for _ in range(head.varint()):
+            body = Bytes(head.take(head.varint()))
+            device = [body.zigzag(), body.zigzag(), *(body.varint() for _ in range(3))]
+            devices.append(device + [body.varint() for _ in range(4)] if device[2] & 1 else device)
+        self.totals_frames.append([events, time, devices])
+
+    def read_state(self, payload):
+        head = Bytes(payload)
+        state = [head.varint(), head.varint(), head.id(), *(head.varint() for _ in range(5))]
+        devices = [[head.zigzag(), head.zigzag(), *(head.varint() for _ in range(3))] for _ in range(head.varint())]
+        blocks = head.varint()
+
+        def column(count, read, sums=False):
+            body = Bytes(head.take(head.varint()))
+            values = [read(body) for _ in range(count)]
+            if not body.done():
+                raise ValueError("a column of a state is not used up")
+            return [value & MASK for value in itertools.accumulate(values)] if sums else values
+
+        number, difference, code = Bytes.varint, Bytes.zigzag, Bytes.id
+        kinds = (number, True), (number,), (difference, True), (number,), (code,), (difference, True), (code,)
+        kinds += (difference, True), (code,), (difference, True)
+        columns = [column(blocks, *kind) for kind in kinds]
+        tables = [column(count, difference, True) for count in (1024, 4096)]
+        entries = [[[n, address] for n, address in enumerate(table) if address] for table in tables]
+        self.states.append([*state, devices, [list(block) for block in zip(*columns)], *entries])
+
+
+READERS = {
+    1: Recording.read_definitions,
+    2: Recording.read_events,
+    3: Recording.read_samples,
+    4: Recording.read_totals,
+    5: Recording.read_state,
+}
+
 
 def main():
     recording = Recording()
@@ -294,6 +333,9 @@ def main():
     for name in ("nn_modules", "nn_module_names", "tensors", "autograd_nodes"):
         if getattr(recording, name):
             print(json.dumps({name: getattr(recording, name)}))
+    for name, frames in (("totals", recording.totals_frames), ("states", recording.states)):
+        if frames:
+            print(json.dumps({name: frames}))
     for event in recording.events:
         print(json.dumps(event))
     for sample in recording.samples:

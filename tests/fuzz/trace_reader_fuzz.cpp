@@ -6,14 +6,19 @@
 #include <span>
 #include <vector>
 
+#include "base/byte_stream.h"
 #include "base/crc32c.h"
 #include "trace/format.h"
+#include "trace/frames.h"
 #include "trace/reader.h"
+#include "trace/running_totals.h"
 #include "trace/varint.h"
 
 namespace {
 
 using namespace tidemark;
+
+constexpr std::size_t kMostStates = 4;  // that are read from, of one input
 
 void require(bool kept, const char* promise) {
   if (kept) return;
@@ -42,12 +47,16 @@ void check_definitions(const Definitions& all) {
 /// Follows the live blocks as a user of the events would.
 class LiveBlocks {
  public:
+  /// Of events from the beginning on, or from a state frame.
+  explicit LiveBlocks(bool from_beginning) : from_beginning_(from_beginning) {}
+
   void follow(const Event& event) {
     if (event.kind == EventKind::allocate) {
-      require(event.slot.value <= sizes_.size(), "slots are dense");
-      if (event.slot.value == sizes_.size()) {
-        sizes_.push_back(0);
-        alive_.push_back(false);
+      require(!from_beginning_ || event.slot.value <= sizes_.size(), "slots are dense");
+      require(event.slot.value < format::kMaxStateSlots + sizes_.size(), "slots of a state are bounded");
+      if (event.slot.value >= sizes_.size()) {
+        sizes_.resize(event.slot.value + 1);
+        alive_.resize(sizes_.size());
       }
       require(!alive_[event.slot.value], "an allocation takes a slot that is not in use");
       alive_[event.slot.value] = true;
@@ -62,19 +71,23 @@ class LiveBlocks {
  private:
   std::vector<std::uint64_t> sizes_;
   std::vector<bool> alive_;
+  bool from_beginning_;
 };
 
-void read_whole(std::span<const std::byte> bytes) {
+/// From the beginning on, or from the state frame at an offset.
+void read_events(std::span<const std::byte> bytes, std::uint64_t state_offset) {
   const auto opened = TraceReader::from_memory(bytes, "input");
   if (!opened.ok()) return;
   TraceReader& reader = **opened;
+  if (state_offset != 0) reader.pass_over_until(state_offset);
   std::vector<Event> batch;
-  LiveBlocks blocks;
+  LiveBlocks blocks(state_offset == 0);
   while (true) {
     const auto more = reader.next(batch);
     require(more.ok(), "reading memory does not fail");
     if (!*more) break;
-    require(!batch.empty() && batch.size() <= format::kMaxFrameEvents, "a batch holds a frame's events");
+    require(!batch.empty() && batch.size() <= format::kMaxFrameEvents + format::kMaxStateBlocks + 3,
+            "a batch holds the events of a frame, or the blocks of a state");
     for (const Event& event : batch) {
       require(in_table(event.stack, reader.definitions().stacks.size()), "an event's stack is defined");
       require(in_table(event.thread, reader.definitions().threads.size()), "an event's thread is defined");
@@ -83,6 +96,22 @@ void read_whole(std::span<const std::byte> bytes) {
   }
   check_definitions(reader.definitions());
   require(reader.offset() <= bytes.size(), "no more is read than there is");
+}
+
+void read_whole(std::span<const std::byte> bytes) {
+  read_events(bytes, 0);
+  const auto opened = FrameReader::open(make_memory_stream(bytes, "input"));
+  if (!opened.ok()) return;
+  std::vector<std::uint64_t> states;
+  Frame frame;
+  while ((*opened)->next(frame).value()) {
+    const auto type = static_cast<format::FrameType>(frame.type);
+    if (type == format::FrameType::state && states.size() < kMostStates) states.push_back(frame.offset);
+    if (type != format::FrameType::totals || !frame.known) continue;
+    const auto totals = decode_totals(frame.payload);
+    require(!totals || totals->devices.size() <= frame.payload.size(), "totals take no more than their bytes");
+  }
+  for (const std::uint64_t offset : states) read_events(bytes, offset);
 }
 
 void repair_checksums(std::vector<std::byte>& bytes) {

@@ -214,6 +214,23 @@ TEST(FragmentReport, SaysWhyNothingIsKnownOfADevice) {
               HasSubstr("unused          n/a: PyTorch's allocator of the CPU reserves nothing"));
 }
 
+TEST(LagText, ReportsHaveItOnlyWhereThereIsSome) {
+  ProfileReport report;
+  RecordedProcess& process = report.recorded.emplace_back();
+  process.recording.pid = 42;
+  EXPECT_THAT(to_json(report), Not(HasSubstr("behind")));
+  EXPECT_THAT(to_text(report, {}), Not(HasSubstr("faster than they can be read")));
+  process.lag.skipped_events = 5;
+  process.lag.skipped_until_ns = 7;
+  process.lag.has_newest_totals = true;
+  EXPECT_THAT(to_text(report, {}), HasSubstr("faster than they can be read: 5 events were skipped"));
+  const auto row = nlohmann::json::parse(to_json(report))["recorded"][0];
+  EXPECT_EQ(row["behind_seconds"], 0.0);
+  EXPECT_EQ(row["behind_bytes"], 0);
+  EXPECT_EQ(row["skipped_events"], 5);
+  EXPECT_EQ(row["skipped_until_ns"], 7);
+}
+
 TEST(LagText, SaysWhatWasSkippedAndHowLateTheRestIs) {
   RecordedProcess process;
   process.recording.pid = 42;

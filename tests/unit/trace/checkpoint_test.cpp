@@ -2,6 +2,7 @@
 // on from a state as if it had read everything.
 #include <algorithm>
 #include <map>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -161,6 +162,8 @@ RecordingState paused_state() {
   return state;
 }
 
+constexpr DefinedIds kDefined = {.stacks = 2, .threads = 1, .autograd_nodes = 1};
+
 /// The payload of the frame, with readable bytes behind it.
 std::vector<std::uint8_t> payload_of(const RecordingState& state, Bytes& file) {
   file.clear();
@@ -179,7 +182,7 @@ TEST(Checkpoint, AStateIsWhatItWas) {
   Bytes file;
   const RecordingState state = paused_state();
   const std::vector<std::uint8_t> payload = payload_of(state, file);
-  const auto read = decode_state(payload, {2, 1, 1});
+  const auto read = decode_state(payload, kDefined);
   ASSERT_TRUE(read.has_value());
   EXPECT_EQ(read->expected, state.expected);
   EXPECT_EQ(read->recent, state.recent);
@@ -201,25 +204,68 @@ TEST(Checkpoint, AStateIsWhatItWas) {
 TEST(Checkpoint, NonsenseIsNoState) {
   Bytes file;
   const std::vector<std::uint8_t> payload = payload_of(paused_state(), file);
-  EXPECT_TRUE(decode_state(payload, {2, 1, 1}));
-  EXPECT_FALSE(decode_state(payload, {1, 1, 1})) << "a stack that is not defined";
-  EXPECT_FALSE(decode_state(payload, {2, 0, 1}));
-  EXPECT_FALSE(decode_state(payload, {2, 1, 0}));
+  EXPECT_TRUE(decode_state(payload, kDefined));
+  EXPECT_FALSE(decode_state(payload, {.stacks = 1, .threads = 1, .autograd_nodes = 1}))
+      << "a stack that is not defined";
+  EXPECT_FALSE(decode_state(payload, {.stacks = 2, .autograd_nodes = 1}));
+  EXPECT_FALSE(decode_state(payload, {.stacks = 2, .threads = 1}));
   for (std::size_t size = 0; size < payload.size(); ++size) {
     std::vector<std::uint8_t> cut(payload.begin(), payload.begin() + static_cast<std::ptrdiff_t>(size));
     cut.resize(size + Frame::kPadding);
-    EXPECT_FALSE(decode_state(std::span(cut).first(size), {2, 1, 1})) << size;
+    EXPECT_FALSE(decode_state(std::span(cut).first(size), kDefined)) << size;
   }
   RecordingState state = paused_state();
   state.blocks[2].slot = state.blocks[1].slot;
-  EXPECT_FALSE(decode_state(payload_of(state, file), {2, 1, 1})) << "two blocks in a slot";
+  EXPECT_FALSE(decode_state(payload_of(state, file), kDefined)) << "two blocks in a slot";
   state = paused_state();
   state.blocks[2].device = 3;
-  EXPECT_FALSE(decode_state(payload_of(state, file), {2, 1, 1}));
+  EXPECT_FALSE(decode_state(payload_of(state, file), kDefined));
   state = paused_state();
   state.blocks[2].slot = format::kMaxStateSlots;
-  EXPECT_FALSE(decode_state(payload_of(state, file), {2, 1, 1}));
+  EXPECT_FALSE(decode_state(payload_of(state, file), kDefined));
   EXPECT_FALSE(fits_in_state_frame(1, format::kMaxStateSlots + 1));
+}
+
+std::vector<std::uint8_t> hex_bytes(const std::string& hex) {
+  std::vector<std::uint8_t> bytes;
+  std::istringstream words(hex);
+  for (std::string word; words >> word;) bytes.push_back(static_cast<std::uint8_t>(std::stoi(word, nullptr, 16)));
+  return bytes;
+}
+
+// Worked out by hand, from docs/format.md.
+TEST(Checkpoint, TotalsAreLaidOutAsThePageSays) {
+  const RunningTotals totals{2, 1500, {{{}, 0, 512}, {{DeviceType::cuda, 1}, 3, 3, true, 3, 4, 64, 65}}};
+  const std::vector<std::uint8_t> expected = hex_bytes(
+      "02 dc 0b 02 "                     // events, time, devices
+      "06 00 00 00 00 80 04 "            // cpu: no totals, nothing alive, 512 at most
+      "09 02 02 01 03 03 03 04 40 41");  // cuda:1
+  EXPECT_EQ(encode_totals(totals), expected);
+  std::vector<std::uint8_t> readable = expected;
+  readable.resize(expected.size() + Frame::kPadding);
+  EXPECT_EQ(decode_totals(std::span(readable).first(expected.size())), totals);
+  for (std::size_t size = 0; size < expected.size(); ++size) {
+    std::vector<std::uint8_t> cut(expected.begin(), expected.begin() + static_cast<std::ptrdiff_t>(size));
+    cut.resize(size + Frame::kPadding);
+    EXPECT_FALSE(decode_totals(std::span(cut).first(size))) << size;
+  }
+}
+
+TEST(Checkpoint, AStateIsLaidOutAsThePageSays) {
+  Bytes file;
+  std::vector<std::uint8_t> payload = payload_of(paused_state(), file);
+  const std::vector<std::uint8_t> expected = hex_bytes(
+      "01 88 27 01 01 00 00 00 00 "              // paused, time, thread 0, device 1, slot, address, sequences
+      "03 00 00 00 00 00 "                       // three devices: cpu without totals,
+      "02 00 01 bc 05 80 10 02 02 01 01 02 "     // cuda:0 with 700 of 2048, cuda:1 with 1 of 2
+      "03 03 00 09 03 03 01 01 00 "              // three blocks: slots 0, 9, 12; devices
+      "06 80 80 01 ff 3f 00 04 d8 04 64 05 "     // addresses, sizes
+      "03 02 00 01 04 50 13 a4 5d 03 01 00 01 "  // stacks, times, threads
+      "03 0e 0d 00 03 01 00 00 03 12 11 00 "     // sequences, nodes, their sequences
+      "83 08 00 00 00 80 80 01 ff 7f 00");       // 1,024 expected addresses, of which the fourth is one
+  ASSERT_GT(payload.size(), expected.size());
+  payload.resize(expected.size());
+  EXPECT_EQ(payload, expected);
 }
 
 }  // namespace
