@@ -273,7 +273,7 @@ void Recorder::add_killed(KilledProcess killed, std::uint64_t ticks) {
 
 void Recorder::drain(Client& client, bool was_stopped) {
   if (client.session == nullptr || client.session->stopped()) return;
-  client.session->flush_after(readers_.any() ? kFlushForReaders : kFlush);
+  client.session->flush_after(readers_.count() != 0 ? kFlushForReaders : kFlush);
   Result<std::uint64_t> taken = std::uint64_t{0};
   try {
     taken = client.session->drain(was_stopped);
@@ -346,7 +346,7 @@ void Recorder::end_exited() {
 
 void Recorder::notify_readers() {
   readers_.welcome();
-  if (!readers_.any()) return;
+  if (readers_.count() == 0) return;
   std::vector<LiveRecording> recordings;
   for (const Client& client : clients_) {
     if (client.session->stopped()) continue;

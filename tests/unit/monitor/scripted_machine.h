@@ -98,7 +98,7 @@ class ScriptedMachine {
   std::vector<Reading> collect() {
     if (!told_) {  // time begins when the recording is followed
       clients_->welcome();
-      if (!clients_->any()) return {};
+      if (clients_->count() == 0) return {};
       const LiveRecording recording{kPid, path(), {}, "python train.py", 5, 5};
       clients_->send({&recording, 1});
       told_ = true;

@@ -53,7 +53,7 @@ class LiveClients {
 
   /// Takes in readers of the same user, and lets those go that have gone.
   void welcome();
-  [[nodiscard]] bool any() const { return !clients_.empty(); }
+  [[nodiscard]] std::size_t count() const { return clients_.size(); }
   /// Tells those who have not been told.
   void send(std::span<const LiveRecording> recordings);
 
