@@ -30,6 +30,12 @@ constexpr AdviceRule kRules[] = {
     {AdviceKind::gathered_parameters, advice::gathered_parameters, true},
     {AdviceKind::checkpoint_copies, advice::checkpoint_copies, false},
     {AdviceKind::retained_graph, advice::retained_graph, true},
+    {AdviceKind::inference_with_autograd, advice::inference_with_autograd, true},
+    {AdviceKind::checkpoint_each_layer, advice::checkpoint_each_layer, true},
+    {AdviceKind::optimizer_temporaries, advice::optimizer_temporaries, false},
+    {AdviceKind::kept_over_steps, advice::kept_over_steps, true},
+    {AdviceKind::failed_call, advice::failed_call, false},
+    {AdviceKind::repeated_concatenation, advice::repeated_concatenation, false},
 };
 
 template <typename Sums>

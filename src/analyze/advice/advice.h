@@ -20,17 +20,23 @@
 namespace tidemark {
 
 enum class AdviceKind : std::uint8_t {
-  checkpoint_activations,  ///< recompute the activations of the repeated layers in the backward pass
-  gradients_in_forward,    ///< free gradients before the next forward pass: zero_grad(set_to_none=True)
-  frozen_gradients,        ///< gradients of parameters that need none
-  frozen_optimizer_state,  ///< optimizer state of parameters that need no gradient
-  large_optimizer_state,   ///< more than two tensors of the parameter's size and type for each trained parameter
-  logits,                  ///< compute the loss in chunks: tensors of the logits' size are held at the peak
-  logits_upcast,           ///< likewise, and some of these are copies in twice the precision
-  gradient_buckets,        ///< DistributedDataParallel(gradient_as_bucket_view=True)
-  gathered_parameters,     ///< fully_shard(reshard_after_forward=True) of the repeated layers
-  checkpoint_copies,       ///< copies of the model or the optimizer made to save them
-  retained_graph,          ///< autograd graphs kept over steps, such as by losses in a list
+  checkpoint_activations,   ///< recompute the activations of the repeated layers in the backward pass
+  gradients_in_forward,     ///< free gradients before the next forward pass: zero_grad(set_to_none=True)
+  frozen_gradients,         ///< gradients of parameters that need none
+  frozen_optimizer_state,   ///< optimizer state of parameters that need no gradient
+  large_optimizer_state,    ///< more than two tensors of the parameter's size and type for each trained parameter
+  logits,                   ///< compute the loss in chunks: tensors of the logits' size are held at the peak
+  logits_upcast,            ///< likewise, and some of these are copies in twice the precision
+  gradient_buckets,         ///< DistributedDataParallel(gradient_as_bucket_view=True)
+  gathered_parameters,      ///< fully_shard(reshard_after_forward=True) of the repeated layers
+  checkpoint_copies,        ///< copies of the model or the optimizer made to save them
+  retained_graph,           ///< autograd graphs kept over steps, such as by losses in a list
+  inference_with_autograd,  ///< call the model in torch.no_grad(): no backward pass goes back through it
+  checkpoint_each_layer,    ///< one checkpoint recomputes several of the repeated layers at once
+  optimizer_temporaries,    ///< temporary tensors of a step for all parameters at once: fused=True, or foreach=False
+  kept_over_steps,          ///< blocks of several steps that are freed together, such as outputs of an epoch
+  failed_call,              ///< what a call holds that ran out of memory: its exception keeps it
+  repeated_concatenation,   ///< a tensor made anew, larger each time, beside the one before
 };
 inline constexpr EnumName<AdviceKind> kAdviceKindNames[] = {
     {AdviceKind::checkpoint_activations, "checkpoint_activations"},
@@ -43,7 +49,13 @@ inline constexpr EnumName<AdviceKind> kAdviceKindNames[] = {
     {AdviceKind::gradient_buckets, "gradient_buckets"},
     {AdviceKind::gathered_parameters, "gathered_parameters"},
     {AdviceKind::checkpoint_copies, "checkpoint_copies"},
-    {AdviceKind::retained_graph, "retained_graph"}};
+    {AdviceKind::retained_graph, "retained_graph"},
+    {AdviceKind::inference_with_autograd, "inference_with_autograd"},
+    {AdviceKind::checkpoint_each_layer, "checkpoint_each_layer"},
+    {AdviceKind::optimizer_temporaries, "optimizer_temporaries"},
+    {AdviceKind::kept_over_steps, "kept_over_steps"},
+    {AdviceKind::failed_call, "failed_call"},
+    {AdviceKind::repeated_concatenation, "repeated_concatenation"}};
 [[nodiscard]] constexpr std::string_view name_of(AdviceKind kind) {
   return name_in(kAdviceKindNames, kind);
 }

@@ -20,21 +20,10 @@ bool is_number(std::string_view part) {
   return !part.empty() && std::ranges::all_of(part, [](unsigned char letter) { return std::isdigit(letter) != 0; });
 }
 
-}  // namespace
-
-std::string layer_of(const std::string& path) {
-  std::size_t begin = 0;
-  while (begin <= path.size()) {
-    const std::size_t end = std::min(path.find('.', begin), path.size());
-    if (is_number(std::string_view(path).substr(begin, end - begin))) return path.substr(0, end);
-    begin = end + 1;
-  }
-  return {};
-}
-
 // Between a layer's forward and its backward only what enters it is kept: of the layer before, the block that it made
-// last. In its backward all of its activations are there again, as without checkpointing.
-std::vector<EarlierFree> checkpoint_activations(const Subject& subject) {
+// last. In its backward all of its activations are there again, as without checkpointing. `phase`: in which the layers'
+// activations are made.
+std::vector<EarlierFree> recompute_each_layer(const Subject& subject, Phase phase) {
   const Blocks& blocks = subject.store.blocks;
   std::map<std::string, std::size_t> numbers;
   std::vector<std::optional<std::size_t>> layers;  // by ModulePathId
@@ -48,7 +37,7 @@ std::vector<EarlierFree> checkpoint_activations(const Subject& subject) {
   std::size_t span = 0;
   for (const BlockId block : subject.blocks) {
     const Owner& owner = subject.attribution.blocks[block.value];
-    if (owner.category != Category::activation || owner.phase != Phase::forward || !owner.module.valid()) continue;
+    if (owner.category != Category::activation || owner.phase != phase || !owner.module.valid()) continue;
     const std::optional<std::size_t> layer = layers[owner.module.value];
     if (!layer) continue;
     while (span < subject.spans.size() && subject.spans[span].to <= blocks.birth_change[block.value]) ++span;
@@ -56,13 +45,41 @@ std::vector<EarlierFree> checkpoint_activations(const Subject& subject) {
     pass.blocks.push_back(block);
     pass.backward_at = std::min<std::uint64_t>(pass.backward_at, blocks.death_change[block.value]);
   }
+  std::vector<std::uint64_t> begins;
+  for (const auto& [key, pass] : passes) begins.push_back(blocks.birth_change[pass.blocks.front().value]);
+  std::ranges::sort(begins);
   std::vector<EarlierFree> frees;
   for (const auto& [key, pass] : passes) {
     const std::uint64_t end = std::uint64_t{blocks.birth_change[pass.blocks.back().value]} + 1;
     if (pass.backward_at <= end) continue;
+    // A layer that is recomputed right before its backward pass has to be there.
+    const auto next = std::ranges::lower_bound(begins, end);
+    const bool others_follow = next != begins.end() && *next < pass.backward_at;
+    if (phase == Phase::recomputation && !others_follow) continue;
     for (std::size_t n = 0; n + 1 < pass.blocks.size(); ++n) frees.push_back({pass.blocks[n], end, pass.backward_at});
   }
   return frees;
+}
+
+}  // namespace
+
+std::string layer_of(const std::string& path) {
+  std::size_t begin = 0;
+  while (begin <= path.size()) {
+    const std::size_t end = std::min(path.find('.', begin), path.size());
+    if (is_number(std::string_view(path).substr(begin, end - begin))) return path.substr(0, end);
+    begin = end + 1;
+  }
+  return {};
+}
+
+std::vector<EarlierFree> checkpoint_activations(const Subject& subject) {
+  return recompute_each_layer(subject, Phase::forward);
+}
+
+// A checkpoint around several layers makes the activations of all of them before the backward pass of the last.
+std::vector<EarlierFree> checkpoint_each_layer(const Subject& subject) {
+  return recompute_each_layer(subject, Phase::recomputation);
 }
 
 }  // namespace tidemark::advice

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <ranges>
 #include <set>
 #include <utility>
 
@@ -122,6 +123,33 @@ std::vector<EarlierFree> large_optimizer_state(const Subject& subject) {
     }
     frees.push_back(away);
   });
+  return frees;
+}
+
+// Fused steps have no temporary tensors. One parameter at a time needs those of the largest one.
+std::vector<EarlierFree> optimizer_temporaries(const Subject& subject) {
+  const Blocks& blocks = subject.store.blocks;
+  std::map<StackId, std::vector<BlockId>> stacks;
+  std::vector<EarlierFree> frees;
+  for (const BlockId block : subject.blocks) {
+    const Owner& owner = subject.owner(block);
+    if (owner.category != Category::temporary) continue;
+    if (owner.making == AllocationOrigin::fusable_step) frees.push_back(never_there(subject.store, block));
+    if (owner.making == AllocationOrigin::foreach_step) stacks[blocks.stack[block.value]].push_back(block);
+  }
+  for (const auto& [stack, made] : stacks) {
+    const std::uint64_t largest =
+        std::ranges::max(made | std::views::transform([&](BlockId block) { return blocks.size[block.value]; }));
+    std::size_t kept_until = 0;  // the largest one is there, one at a time
+    for (const BlockId block : made) {
+      const EarlierFree life = never_there(subject.store, block);
+      if (blocks.size[block.value] == largest && life.from >= kept_until) {
+        kept_until = life.to;
+      } else {
+        frees.push_back(life);
+      }
+    }
+  }
   return frees;
 }
 

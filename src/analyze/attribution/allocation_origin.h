@@ -14,6 +14,8 @@ enum class AllocationOrigin : std::uint8_t {
   model,                ///< constructs, loads or moves modules
   gathered_parameter,   ///< of FSDP: shards of all ranks put together
   per_sample_gradient,  ///< Opacus
+  foreach_step,         ///< of an optimizer, for many parameters at once
+  fusable_step,         ///< the same, of an optimizer that has a fused step
 };
 
 /// Of a Python frame in this file, with the function's name, qualified or not. What it calls makes the same, unless

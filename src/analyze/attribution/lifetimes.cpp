@@ -146,6 +146,8 @@ Category Lifetimes::category(std::size_t block, AllocationOrigin making) const {
     case AllocationOrigin::per_sample_gradient:
       if (pass.phase == Phase::backward && !dies_before(block, pass.end_change)) return Category::per_sample_gradient;
       break;
+    case AllocationOrigin::foreach_step:
+    case AllocationOrigin::fusable_step:
     case AllocationOrigin::nothing_known:
       break;
   }

@@ -34,7 +34,34 @@ struct SampleAt {
   std::size_t index = 0;
 };
 
-// The last one with used bytes that is not after the failure, where it matches the events of its time.
+// A call of the allocator asks the driver before the event of that call is recorded: what a sample reads this close to
+// a change of reserved memory may be the state on either side of it.
+constexpr std::uint64_t kSteadyNs = 5'000'000;
+constexpr std::size_t kMaxSamplesLookedAt = 20;
+
+// How far the sample is from the next change of what is reserved on the device, in either direction, up to kSteadyNs.
+std::uint64_t steady_ns(const Store& store, std::uint8_t device, std::uint64_t time_ns) {
+  const std::vector<TotalsChange>& changes = store.totals_changes;
+  const auto later = std::ranges::upper_bound(changes, time_ns, {}, &TotalsChange::time_ns);
+  std::optional<std::uint64_t> reserved;  // when the sample was taken
+  std::uint64_t since = 0;
+  for (auto change = later; change != changes.begin();) {
+    --change;
+    if (change->device != device) continue;
+    if (reserved && (change->reserved != *reserved || time_ns - since >= kSteadyNs)) break;
+    reserved = change->reserved;
+    since = change->time_ns;
+  }
+  if (!reserved) return 0;
+  std::uint64_t steady = std::min(kSteadyNs, time_ns - since);
+  for (auto change = later; change != changes.end() && change->time_ns - time_ns < steady; ++change) {
+    if (change->device == device && change->reserved != *reserved) steady = change->time_ns - time_ns;
+  }
+  return steady;
+}
+
+// The last one with used bytes that is not after the failure, and before which and after which reserved memory stayed
+// as it was; where no sample is such, the one that is furthest from a change. None where driver calls were under way.
 std::optional<SampleAt> sample_before(const Store& store, const OutOfMemory& event) {
   const Device device = store.devices[event.device].device;
   if (event.device_free || device.type != DeviceType::cuda || !event.reserved) return std::nullopt;
@@ -42,14 +69,24 @@ std::optional<SampleAt> sample_before(const Store& store, const OutOfMemory& eve
     return series.device.cuda_index == static_cast<std::uint32_t>(device.index);
   });
   if (found == store.samples.devices.end() || !found->device.total_bytes) return std::nullopt;
-  auto index = latest_until(found->time_ns, event.time_ns);
-  while (index && !found->used_bytes[*index]) index = *index == 0 ? std::nullopt : std::optional(*index - 1);
-  if (!index) return std::nullopt;
+  const auto latest = latest_until(found->time_ns, event.time_ns);
+  if (!latest) return std::nullopt;
+  std::optional<std::size_t> best;
+  std::uint64_t best_steady = 0;
+  const std::size_t until = *latest < kMaxSamplesLookedAt ? 0 : *latest + 1 - kMaxSamplesLookedAt;
+  for (std::size_t index = *latest + 1; index-- > until && best_steady < kSteadyNs;) {
+    if (!found->used_bytes[index]) continue;
+    const std::uint64_t steady = steady_ns(store, event.device, found->time_ns[index]);
+    if (best && steady <= best_steady) continue;
+    best = index;
+    best_steady = steady;
+  }
+  if (!best) return std::nullopt;
   const auto& calls = store.samples.slow_calls;
   const bool covered = std::any_of(calls.begin(), calls.end(),
-                                   [&](const SlowDriverCall& call) { return call.covers(found->time_ns[*index]); });
+                                   [&](const SlowDriverCall& call) { return call.covers(found->time_ns[*best]); });
   if (covered) return std::nullopt;
-  return SampleAt{static_cast<std::size_t>(found - store.samples.devices.begin()), *index};
+  return SampleAt{static_cast<std::size_t>(found - store.samples.devices.begin()), *best};
 }
 
 SampledFree free_at(const DeviceSeries& series, std::size_t index, const OutOfMemory& event, const HeldMemory& held) {

@@ -40,6 +40,19 @@ constexpr AdviceWords kWords[] = {
      "copy one tensor at a time to the CPU before saving"},
     {AdviceKind::retained_graph, "Autograd graphs are retained over steps",
      "keep loss.item() or loss.detach() instead of the loss, and evaluate in torch.no_grad()"},
+    {AdviceKind::inference_with_autograd, "Activations are saved for a backward pass that never runs",
+     "call the model in torch.no_grad() or torch.inference_mode() there"},
+    {AdviceKind::checkpoint_each_layer, "One checkpoint recomputes several of the repeated layers at once",
+     "checkpoint each layer by itself"},
+    {AdviceKind::optimizer_temporaries, "A step of the optimizer makes temporary tensors for all parameters at once",
+     "pass fused=True to Adam, AdamW or SGD, foreach=False to other optimizers"},
+    {AdviceKind::kept_over_steps, "Tensors of several steps are kept and then freed together",
+     "detach() what is kept, keep .item() of losses, or move it to the CPU"},
+    {AdviceKind::failed_call, "The exception of a call that ran out of memory keeps the call's tensors",
+     "try again after the except block instead of in it, and do not store the exception"},
+    {AdviceKind::repeated_concatenation,
+     "A tensor is made again and again, each time larger, while the one before is still there (torch.cat)",
+     "collect the parts in a list, on the CPU where the GPU does not need them, and concatenate them once"},
 };
 
 const AdviceWords& words_of(AdviceKind kind) {

@@ -7,6 +7,7 @@
 #include "query/words/explain.h"
 #include "query/words/printable.h"
 #include "query/words/stack_text.h"
+#include "report/advice/words.h"
 #include "report/common/columns.h"
 #include "report/common/text_parts.h"
 
@@ -152,10 +153,26 @@ std::string call_sites_text(const OomFailure& failure, const Terminal& terminal)
   return "\n" + columns.text(terminal, 2);
 }
 
+// What the program can change so that its requests would have been met, before what is known of the failure.
+std::string enough_text(const OomFailure& failure, const Terminal& terminal) {
+  constexpr std::size_t kMost = 3;
+  std::string text;
+  std::size_t count = 0;
+  for (const OomAdvice& advice : failure.advice) {
+    if (advice.suffices != true || count == kMost) continue;
+    text += fmt::format("  {}. {}: -{}, {}\n", ++count, advice_change(advice),
+                        format_bytes(advice.avoidable_peak_bytes), advice_place(advice));
+  }
+  if (count == 0) return {};
+  return paint(terminal, Tone::heading,
+               count == 1 ? "Fix that would have been enough:" : "Fixes that would have been enough:") +
+         "\n" + text;
+}
+
 std::string failure_text(const Explanation& explanation, const OomFailure& failure, const Terminal& terminal) {
-  return paint(terminal, Tone::error, verdict_text(failure)) + "\n" + request_text(failure, terminal) + "\n" +
-         memory_text(failure, terminal) + "\n" + cause_text(failure, terminal) +
-         fixes_text(explanation, failure, terminal) +
+  return paint(terminal, Tone::error, verdict_text(failure)) + "\n" + enough_text(failure, terminal) +
+         request_text(failure, terminal) + "\n" + memory_text(failure, terminal) + "\n" +
+         cause_text(failure, terminal) + fixes_text(explanation, failure, terminal) +
          (failure.advice.empty() ? "" : "\n" + advice_text(failure.advice, terminal)) +
          top_allocations_text(failure, terminal) + call_sites_text(failure, terminal);
 }

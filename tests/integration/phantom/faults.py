@@ -196,6 +196,71 @@ def gathered_parameters(fixed):
     train(fully_shard(model), adamw(model))
 
 
+def inference_with_autograd(fixed):
+    model = Model()
+    short_steps(model, adamw(model))
+    for _ in range(STEPS):
+        with torch.set_grad_enabled(not fixed):
+            next_token_loss(model).item()
+
+
+class HiddenStates(Model):
+    """Without the logits, whose size would decide the peak of the program that recomputes one layer at a time."""
+
+    def all_layers(self, hidden):
+        for layer in self.layers:
+            hidden = layer(hidden)
+        return hidden
+
+    def forward(self, ids):
+        return self.hidden(ids) if self.recomputes else checkpoint(self.all_layers, self.embedding(ids), use_reentrant=False)
+
+
+def checkpoint_each_layer(fixed):
+    model = HiddenStates(recomputes=fixed)
+    train(model, adamw(model), lambda model: model(tokens()).square().mean())
+
+
+def optimizer_temporaries(fixed):
+    model = Model()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, nesterov=True, weight_decay=0.1, fused=fixed or None)
+    train(model, optimizer, lambda model: next_token_loss(model, TOKENS // 64))
+
+
+def kept_over_steps(fixed):
+    model = Model()
+    optimizer = adamw(model)
+    for _ in range(3):
+        regularizers = []
+        for _ in range(5):
+            ids = tokens(TOKENS // 8)
+            logits = model(ids)
+            regularizer = logits.square().mean()
+            F.cross_entropy(logits, ids).backward(inputs=list(model.parameters()))
+            del logits
+            regularizers.append(regularizer.item() if fixed else regularizer)
+            optimizer.step()
+            optimizer.zero_grad()
+
+
+def failed_call(fixed):
+    """A batch that is too large, and half of it, which fits; but not while the exception keeps what the whole one made."""
+    torch.cuda.set_per_process_memory_fraction(LIMIT / torch.cuda.get_device_properties(0).total_memory)
+    model = Model()
+    failed = False
+    try:
+        next_token_loss(model)
+    except torch.OutOfMemoryError:
+        failed = True
+        if not fixed:
+            try:
+                next_token_loss(model, TOKENS // 2).backward()
+            except torch.OutOfMemoryError as error:
+                print(error, file=sys.stderr)
+    if fixed and failed:
+        next_token_loss(model, TOKENS // 2).backward()
+
+
 def out_of_memory(fixed):
     """The model fits into its part of the device if its activations are recomputed."""
     torch.cuda.set_per_process_memory_fraction(LIMIT / torch.cuda.get_device_properties(0).total_memory)
@@ -216,6 +281,11 @@ CASES = {
     "checkpoint_copies": checkpoint_copies,
     "gradient_buckets": gradient_buckets,
     "gathered_parameters": gathered_parameters,
+    "inference_with_autograd": inference_with_autograd,
+    "checkpoint_each_layer": checkpoint_each_layer,
+    "optimizer_temporaries": optimizer_temporaries,
+    "kept_over_steps": kept_over_steps,
+    "failed_call": failed_call,
     "out_of_memory": out_of_memory,
 }
 DISTRIBUTED = ("gradient_buckets", "gathered_parameters")

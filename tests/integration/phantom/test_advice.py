@@ -18,7 +18,8 @@ class Advice(Case):
         self.files = {row["pid"]: row["file"] for row in rows}
         runs = {(one["case"], one["fixed"]): one for one in said}
         self.check_failure(runs.pop(("out_of_memory", False)), runs.pop(("out_of_memory", True)))
-        self.assertEqual(len(runs), 2 * 10)
+        self.check_retry(runs.pop(("failed_call", False)), runs.pop(("failed_call", True)))
+        self.assertEqual(len(runs), 2 * 14)
         for kind in {case for case, _ in runs}:
             with self.subTest(kind):
                 self.check(kind, runs[kind, False], runs[kind, True])
@@ -30,9 +31,22 @@ class Advice(Case):
         self.assertNotIn(kind, {advice["kind"] for advice in mended["advice"]})
         # To the byte, for the programs differ in nothing else. Chunks of logits, and what is recomputed, are there for a while, but not
         # when memory is at its highest.
-        self.assertEqual(advice[kind]["avoidable_peak_bytes"], faulty["peak"] - fixed["peak"])
+        # Two peaks that come at different layers have other small tensors beside them.
+        delta = 16 << 10 if kind == "checkpoint_each_layer" else 0
+        self.assertAlmostEqual(advice[kind]["avoidable_peak_bytes"], faulty["peak"] - fixed["peak"], delta=delta)
         (summary,) = self.results("summary", faulty)
         self.assertEqual(summary["advice"], device["advice"])
+
+    def check_retry(self, faulty, fixed):
+        """The second request failed for what the first call's exception kept; after the except block it is met."""
+        latest, first = self.results("explain", faulty, "--simulate", "off")
+        advice = {advice["kind"]: advice for advice in latest["advice"]}["failed_call"]
+        self.assertTrue(advice["suffices"])
+        # What the first request found allocated is there again, but for the model.
+        parameters = 4 * (2 * 8192 * 512 + 512 * 2 + 6 * (2 * 512 * 2048 + 2048 + 512 + 2 * 512))
+        self.assertAlmostEqual(advice["held_bytes"], first["allocated_bytes"] - parameters, delta=16 << 20)
+        self.assertNotIn("failed_call", {advice["kind"] for advice in first["advice"]})
+        self.assertEqual(len(self.results("explain", fixed, "--simulate", "off")), 1)
 
     def check_failure(self, faulty, fixed):
         """Had the activations been recomputed, the request would have fitted; the other program shows it."""

@@ -476,6 +476,25 @@ TEST(ExplainRecording, EachFailureHasItsOwnSample) {
   EXPECT_EQ(explained->failures[2].device_free, (6000 - 1000 - 400) * kMiB);
 }
 
+// The second sample was read while the allocator asked for a segment of 2000 MiB, whose event came a microsecond later:
+// 400 MiB are outside PyTorch, not 2400.
+TEST(ExplainRecording, TakesNoSampleFromTheMiddleOfAnAllocatorCall) {
+  constexpr std::uint64_t kMs = 1'000'000;
+  Scenario scenario;
+  const SampledDeviceId gpu = scenario.sampled_gpu(0, 6000 * kMiB);
+  scenario.totals(kGpu, 0, 1000 * kMiB);
+  scenario.allocate(10 * kMs, "a", 900 * kMiB, kGpu);
+  scenario.used(60 * kMs, gpu, 1400 * kMiB);
+  scenario.used(160 * kMs, gpu, 3400 * kMiB);
+  scenario.totals(kGpu, 900 * kMiB, 3000 * kMiB);
+  scenario.allocate(160 * kMs + 1000, "b", 2000 * kMiB, kGpu);
+  scenario.out_of_memory(162 * kMs, 5000 * kMiB, kGpu);
+  const Explained explained(scenario.store());
+  EXPECT_EQ(explained.sampled_at_ns, 60 * kMs);
+  EXPECT_EQ(explained.outside, 400 * kMiB);
+  EXPECT_EQ(explained.device_free, (6000 - 3000 - 400) * kMiB);
+}
+
 TEST(ExplainRecording, Cpu) {
   Scenario scenario;
   scenario.allocate(10, "batch", 40 * kMiB, kCpu);

@@ -23,6 +23,8 @@ class Loop {
   void allocate(const std::string& block, std::uint64_t mib, Phase phase, Category category,
                 const std::string& module = "", AllocationOrigin making = AllocationOrigin::nothing_known) {
     scenario.allocate(++time_ns_, block, mib * kMiB, kGpu);
+    scenario.events.back().sequence = sequence;
+    scenario.events.back().stack = stack;
     Owner owner;
     owner.making = making;
     owner.phase = phase;
@@ -35,6 +37,8 @@ class Loop {
     attribution.blocks.push_back(owner);
   }
   void free(const std::string& block) { scenario.free(++time_ns_, block); }
+  void fail() { scenario.out_of_memory(++time_ns_, kMiB, kGpu, stack); }
+  void begin_step() { scenario.mark(Mark::Kind::point, ++time_ns_, "step"); }
   /// The latest block is the storage of this tensor.
   void is_tensor(ModelTensor::Role role, bool requires_grad, std::uint64_t mib = 0, const char* state = "") {
     attribution.tensors.push_back({{static_cast<std::uint32_t>(attribution.blocks.size() - 1)},
@@ -65,6 +69,8 @@ class Loop {
 
   Scenario scenario;
   Attribution attribution;
+  std::uint64_t sequence = 0;  ///< of the next blocks: the number of the next autograd node
+  StackId stack;               ///< of the next blocks
 
  private:
   ModulePathId path(const std::string& name) {
@@ -333,6 +339,191 @@ TEST(FindAdvice, SaysWhatWasHeldWhenARequestFailed) {
   EXPECT_EQ(found[0].kind, AdviceKind::checkpoint_activations);
   EXPECT_EQ(found[0].avoidable_peak_bytes, 120 * kMiB);
   EXPECT_EQ(found[0].peak_blocks, 2U);
+}
+
+// Two layers, each of which makes 60 and then 40 MiB, and a loss. Weights take 10.
+void call_two_layers(Loop& loop, const std::string& call, Phase phase, bool makes_nodes) {
+  for (const std::string layer : {"0", "1"}) {
+    const std::string module = "layers." + layer;
+    loop.sequence += makes_nodes ? 1 : 0;
+    loop.allocate("x" + layer + call, 60, phase, Category::temporary, module + ".mlp");
+    loop.sequence += makes_nodes ? 1 : 0;
+    loop.allocate("y" + layer + call, 40, phase, Category::temporary, module);
+  }
+}
+
+void free_two_layers(Loop& loop, const std::string& call) {
+  for (const std::string block : {"y1", "x1", "y0", "x0"}) loop.free(block + call);
+}
+
+// The graph holds 200 MiB beside the loss. Without it, x0 is freed when layer 0 is over, y0 when layer 1 is: 40 + 60 +
+// 40 at most.
+TEST(FindAdvice, FindsGraphsThatNoBackwardPassGoesThrough) {
+  const auto run = [](bool makes_nodes, bool goes_back) {
+    Loop loop;
+    loop.allocate("weights", 10, Phase::other, Category::parameter);
+    for (const std::string call : {"a", "b"}) {
+      call_two_layers(loop, call, Phase::forward, makes_nodes);
+      if (goes_back) loop.allocate("seed" + call, 1, Phase::backward, Category::temporary);
+      if (!goes_back) loop.allocate("loss" + call, 1, Phase::other, Category::temporary);
+      free_two_layers(loop, call);
+      loop.free((goes_back ? "seed" : "loss") + call);
+    }
+    return loop.advice();
+  };
+  const auto found = run(true, false);
+  ASSERT_TRUE(found.contains(AdviceKind::inference_with_autograd));
+  EXPECT_EQ(found.at(AdviceKind::inference_with_autograd).avoidable_peak_bytes, (201 - 140) * kMiB);
+  EXPECT_FALSE(run(false, false).contains(AdviceKind::inference_with_autograd)) << "torch.no_grad()";
+  EXPECT_FALSE(run(true, true).contains(AdviceKind::inference_with_autograd));
+}
+
+// Results with their graphs are kept until memory runs out. One backward pass went back through one call.
+TEST(FindAdvice, FindsGraphsThatAreKeptUntilMemoryRunsOut) {
+  Loop loop;
+  loop.allocate("weights", 10, Phase::other, Category::parameter);
+  call_two_layers(loop, "t", Phase::forward, true);
+  loop.allocate("seed", 1, Phase::backward, Category::temporary);
+  free_two_layers(loop, "t");
+  for (const std::string call : {"a", "b", "c"}) call_two_layers(loop, call, Phase::forward, true);
+  loop.fail();
+  for (const std::string call : {"a", "b", "c"}) free_two_layers(loop, call);
+  const auto found = loop.advice();
+  ASSERT_TRUE(found.contains(AdviceKind::inference_with_autograd));
+  // Of each call y1 stays, its result; and in the last one nothing is freed that its own code may need: 40 + 60 + 40.
+  EXPECT_EQ(found.at(AdviceKind::inference_with_autograd).avoidable_peak_bytes, (600 - 40 - 40 - 140) * kMiB);
+}
+
+// Both layers are there before the backward pass: x0 is away from when layer 1 is recomputed until its own backward.
+TEST(FindAdvice, FindsACheckpointOfSeveralLayers) {
+  Loop loop;
+  loop.allocate("weights", 10, Phase::other, Category::parameter);
+  loop.allocate("input", 5, Phase::forward, Category::activation, "layers.0");
+  for (const std::string layer : {"0", "1"}) {
+    loop.allocate("x" + layer, 60, Phase::recomputation, Category::activation, "layers." + layer + ".mlp");
+    loop.allocate("y" + layer, 40, Phase::recomputation, Category::activation, "layers." + layer);
+  }
+  loop.allocate("seed", 1, Phase::backward, Category::temporary);
+  free_two_layers(loop, "");
+  const auto found = loop.advice();
+  ASSERT_TRUE(found.contains(AdviceKind::checkpoint_each_layer));
+  EXPECT_EQ(found.at(AdviceKind::checkpoint_each_layer).avoidable_peak_bytes, 60 * kMiB);
+}
+
+TEST(FindAdvice, ACheckpointForEachLayerIsFine) {
+  Loop loop;
+  loop.allocate("weights", 10, Phase::other, Category::parameter);
+  loop.allocate("input", 5, Phase::forward, Category::activation, "layers.0");
+  for (const std::string layer : {"1", "0"}) {
+    loop.allocate("x", 60, Phase::recomputation, Category::activation, "layers." + layer + ".mlp");
+    loop.allocate("y", 40, Phase::recomputation, Category::activation, "layers." + layer);
+    loop.allocate("gradient", 1, Phase::backward, Category::temporary);
+    for (const std::string block : {"y", "x", "gradient"}) loop.free(block);
+  }
+  EXPECT_FALSE(loop.advice().contains(AdviceKind::checkpoint_each_layer));
+}
+
+// A step for all parameters at once makes 30, 20 and 20 MiB; fused none, and one at a time the largest.
+TEST(FindAdvice, FindsTemporaryTensorsOfAnOptimizerStep) {
+  const auto saving = [](AllocationOrigin origin) {
+    Loop loop;
+    loop.allocate("weights", 10, Phase::other, Category::parameter);
+    for (const std::string step : {"0", "1"}) {
+      for (const std::uint64_t mib : {20U, 30U, 20U}) {
+        loop.allocate(std::to_string(mib) + (mib == 30 ? "" : std::to_string(loop.attribution.blocks.size())) + step,
+                      mib, Phase::optimizer, Category::temporary, "", origin);
+      }
+      const std::size_t count = loop.attribution.blocks.size();
+      loop.free("20" + std::to_string(count - 3) + step);
+      loop.free("30" + step);
+      loop.free("20" + std::to_string(count - 1) + step);
+    }
+    auto found = loop.advice();
+    return found.contains(AdviceKind::optimizer_temporaries)
+               ? found[AdviceKind::optimizer_temporaries].avoidable_peak_bytes / kMiB
+               : 0;
+  };
+  EXPECT_EQ(saving(AllocationOrigin::fusable_step), 70U);
+  EXPECT_EQ(saving(AllocationOrigin::foreach_step), 40U);
+  EXPECT_EQ(saving(AllocationOrigin::nothing_known), 0U);
+}
+
+// Three epochs of seven steps, each of which keeps 20 MiB until the epoch ends: 140 MiB at most, instead of 20.
+TEST(FindAdvice, FindsWhatIsKeptOverSteps) {
+  const auto run = [](bool is_of_model) {
+    Loop loop;
+    loop.allocate("weights", 10, Phase::other, Category::parameter);
+    loop.stack = loop.scenario.stack({loop.scenario.python("train", "/home/me/train.py", 7)});
+    for (int epoch = 0; epoch < 3; ++epoch) {
+      for (int step = 0; step < 7; ++step) {
+        loop.begin_step();
+        loop.allocate("output" + std::to_string(step), 20, Phase::forward, Category::activation, "head");
+        if (is_of_model) loop.is_tensor(ModelTensor::Role::buffer, false);
+      }
+      for (int step = 0; step < 7; ++step) loop.free("output" + std::to_string(step));
+    }
+    return loop.advice();
+  };
+  const auto found = run(false);
+  ASSERT_TRUE(found.contains(AdviceKind::kept_over_steps));
+  EXPECT_EQ(found.at(AdviceKind::kept_over_steps).avoidable_peak_bytes, 120 * kMiB);
+  EXPECT_FALSE(run(true).contains(AdviceKind::kept_over_steps));
+}
+
+// The first request fails with 100 MiB that its call made; they are there when the second one fails. What was made
+// before the call, at another line, is not its.
+TEST(FindAdvice, FindsWhatTheExceptionOfAFailedCallKeeps) {
+  const auto run = [](bool keeps) {
+    Loop loop;
+    const auto at_line = [&](std::uint32_t line) {
+      loop.stack = loop.scenario.stack(
+          {loop.scenario.python("main", "train.py", line), loop.scenario.python("forward", "train.py", 5)});
+    };
+    at_line(10);
+    loop.allocate("kept", 25, Phase::forward, Category::activation, "layers.0");
+    at_line(16);
+    loop.allocate("x", 60, Phase::forward, Category::activation, "layers.0");
+    loop.allocate("y", 40, Phase::forward, Category::activation, "layers.1");
+    loop.fail();
+    if (!keeps) loop.free("y");
+    if (!keeps) loop.free("x");
+    at_line(20);
+    loop.allocate("half", 30, Phase::forward, Category::activation, "layers.0");
+    loop.fail();
+    const Store store = loop.scenario.store();
+    Symbols symbols(store.definitions);
+    loop.attribution.phases = testing::phase_spans_of(store, loop.attribution);
+    Adviser adviser(store, symbols, loop.attribution);
+    std::vector<std::uint64_t> held;
+    for (const OutOfMemory& failure : store.out_of_memory) {
+      held.push_back(0);
+      for (const Advice& advice : adviser.at_failure(failure)) {
+        if (advice.kind == AdviceKind::failed_call) held.back() += advice.peak_bytes / kMiB;
+      }
+    }
+    return held;
+  };
+  EXPECT_EQ(run(true), (std::vector<std::uint64_t>{0, 100}));
+  EXPECT_EQ(run(false), (std::vector<std::uint64_t>{0, 0}));
+}
+
+// 10, 20, ... 60 MiB: each is made while the one before is there, so that 110 MiB are the peak beside the weights.
+TEST(FindAdvice, FindsATensorThatIsConcatenatedAgainAndAgain) {
+  const auto run = [](bool replaces) {
+    Loop loop;
+    loop.allocate("weights", 10, Phase::other, Category::parameter);
+    loop.stack = loop.scenario.stack({loop.scenario.python("evaluate", "train.py", 23)});
+    for (int part = 1; part <= 6; ++part) {
+      loop.allocate(std::to_string(part), std::uint64_t(part) * 10, Phase::other, Category::unknown);
+      if (replaces && part > 1) loop.free(std::to_string(part - 1));
+      if (!replaces) loop.free(std::to_string(part));
+    }
+    return loop.advice();
+  };
+  const auto found = run(true);
+  ASSERT_TRUE(found.contains(AdviceKind::repeated_concatenation));
+  EXPECT_EQ(found.at(AdviceKind::repeated_concatenation).avoidable_peak_bytes, 110 * kMiB);
+  EXPECT_FALSE(run(false).contains(AdviceKind::repeated_concatenation)) << "batches that grow";
 }
 
 TEST(FindAdvice, NamesRepeatedLayers) {

@@ -1,0 +1,158 @@
+// Blocks that a reference keeps: those of several steps that are let go of together, those of a call that ran out of
+// memory.
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "analyze/advice/rules.h"
+
+namespace tidemark::advice {
+namespace {
+
+/// So many steps leave blocks that are freed in one step, and so many times: else it may be one batch that is split, or
+/// the end of the program.
+constexpr std::size_t kMinStepsTogether = 4;
+constexpr std::size_t kMinTimes = 2;
+constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
+
+/// So often a tensor is made anew, larger than before.
+constexpr std::size_t kMinEnlargements = 4;
+
+// A caller's node in the tree of stacks has a smaller number than those that it calls.
+bool is_below(const Definitions& definitions, StackId stack, StackId node) {
+  while (stack.valid() && stack.value > node.value) stack = definitions.stacks[stack.value].parent;
+  return stack == node;
+}
+
+/// The outermost frame of a stack that the other one has not. Invalid: it has all.
+StackId first_apart(const Definitions& definitions, StackId stack, StackId other) {
+  StackId apart;
+  while (stack.valid() && stack != other) {
+    if (other.valid() && other.value > stack.value) {
+      other = definitions.stacks[other.value].parent;
+    } else {
+      apart = stack;
+      stack = definitions.stacks[stack.value].parent;
+    }
+  }
+  return apart;
+}
+
+std::set<BlockId> model_blocks(const Subject& subject) {
+  std::set<BlockId> blocks;
+  for (const TensorInBlock& tensor : subject.attribution.tensors) blocks.insert(tensor.block);
+  return blocks;
+}
+
+}  // namespace
+
+// As if each were freed when its step ends. Those that are alive at the end count where others of their stack were
+// freed.
+std::vector<EarlierFree> kept_over_steps(const Subject& subject) {
+  const auto& starts = subject.steps.starts;
+  if (starts.size() < 2 * kMinStepsTogether) return {};
+  const auto step_of = [&](std::uint64_t change) {  // how many steps began before
+    return static_cast<std::size_t>(std::ranges::upper_bound(starts, change, {}, &TrainingSteps::Start::event_count) -
+                                    starts.begin());
+  };
+  struct Together {
+    std::set<std::size_t> steps;
+    std::vector<EarlierFree> blocks;
+  };
+  const std::set<BlockId> of_model = model_blocks(subject);
+  std::map<StackId, std::map<std::size_t, Together>> stacks;  // by the step in which they are freed
+  for (const BlockId block : subject.blocks) {
+    const EarlierFree life = never_there(subject.store, block);
+    const StackId stack = subject.store.blocks.stack[block.value];
+    if (!stack.valid() || of_model.contains(block)) continue;
+    const std::size_t born = step_of(life.from);
+    const std::size_t freed = life.to == EarlierFree::kEnd ? kNever : step_of(life.to);
+    if (born == 0 || born == starts.size() || freed == born) continue;
+    Together& together = stacks[stack][freed];
+    if (freed != born + 1) together.steps.insert(born);  // some live for longer than into the next step
+    together.blocks.push_back({block, starts[born].event_count, life.to});
+  }
+  std::vector<EarlierFree> frees;
+  for (auto& [stack, by_step] : stacks) {
+    std::erase_if(by_step, [](const auto& entry) {
+      return entry.first != kNever && entry.second.steps.size() < kMinStepsTogether;
+    });
+    if (by_step.size() - by_step.count(kNever) < kMinTimes) continue;
+    for (const auto& [step, together] : by_step) {
+      frees.insert(frees.end(), together.blocks.begin(), together.blocks.end());
+    }
+  }
+  return frees;
+}
+
+// From the outermost frame on, the stacks of a failed request and of what its thread allocates next, in the handler,
+// are the same up to the code with the try statement. What was made below the first frame that differs, without a
+// break, is what the call made that failed: the exception's traceback has its frames, and these have their variables.
+std::vector<EarlierFree> failed_call(const Subject& subject) {
+  const Blocks& blocks = subject.store.blocks;
+  std::map<BlockId, EarlierFree> frees;
+  std::set<BlockId> of_model;
+  for (const OutOfMemory& failure : subject.store.out_of_memory) {
+    if (failure.device != subject.device || !failure.stack.valid()) continue;
+    const auto after = std::ranges::lower_bound(subject.blocks, failure.change_count, {}, [&](BlockId block) {
+      return std::uint64_t{blocks.birth_change[block.value]};
+    });
+    const auto next = std::find_if(after, subject.blocks.end(), [&](BlockId block) {
+      return blocks.thread[block.value] == failure.thread && blocks.stack[block.value].valid();
+    });
+    if (next == subject.blocks.end()) continue;
+    const Definitions& definitions = subject.store.definitions;
+    const StackId call = first_apart(definitions, failure.stack, blocks.stack[next->value]);
+    if (!call.valid()) continue;
+    if (of_model.empty()) of_model = model_blocks(subject);
+    for (auto block = after; block != subject.blocks.begin();) {
+      --block;
+      const bool same_thread = blocks.thread[block->value] == failure.thread;
+      if (same_thread && !is_below(definitions, blocks.stack[block->value], call)) break;
+      const EarlierFree life = never_there(subject.store, *block);
+      if (life.to < failure.change_count || of_model.contains(*block)) continue;
+      frees.try_emplace(*block, EarlierFree{*block, failure.change_count, life.to});
+    }
+  }
+  std::vector<EarlierFree> list;
+  list.reserve(frees.size());
+  for (const auto& [block, away] : frees) list.push_back(away);
+  return list;
+}
+
+// Each block is freed after the next one of its stack was allocated, which is larger: as if the parts were collected
+// elsewhere.
+std::vector<EarlierFree> repeated_concatenation(const Subject& subject) {
+  const Blocks& blocks = subject.store.blocks;
+  std::map<StackId, std::vector<BlockId>> chains;  // the one that goes on
+  std::vector<EarlierFree> frees;
+  const auto end = [&](std::vector<BlockId>& chain) {
+    const bool doubled =
+        chain.size() > kMinEnlargements && blocks.size[chain.back().value] / 2 >= blocks.size[chain.front().value];
+    for (const BlockId block : chain) {
+      if (doubled) frees.push_back(never_there(subject.store, block));
+    }
+    chain.clear();
+  };
+  for (const BlockId block : subject.blocks) {
+    const StackId stack = blocks.stack[block.value];
+    if (!stack.valid()) continue;
+    std::vector<BlockId>& chain = chains[stack];
+    if (!chain.empty()) {
+      const BlockId last = chain.back();
+      const bool is_replaced = blocks.size[block.value] > blocks.size[last.value] &&
+                               blocks.death_change[last.value] > blocks.birth_change[block.value];
+      const bool one_before_is_gone =
+          chain.size() < 2 || blocks.death_change[chain[chain.size() - 2].value] < blocks.birth_change[block.value];
+      if (!is_replaced || !one_before_is_gone) end(chain);
+    }
+    chain.push_back(block);
+  }
+  for (auto& [stack, chain] : chains) end(chain);
+  return frees;
+}
+
+}  // namespace tidemark::advice
