@@ -40,10 +40,11 @@ class Model(nn.Module):
     def __init__(self, recomputes=False):
         super().__init__()
         self.recomputes = recomputes
-        self.embedding = nn.Embedding(VOCABULARY, WIDTH)
-        self.layers = nn.ModuleList(Layer() for _ in range(LAYERS))
-        self.norm = nn.LayerNorm(WIDTH)
-        self.lm_head = nn.Linear(WIDTH, VOCABULARY, bias=False)
+        with torch.device("cuda"):
+            self.embedding = nn.Embedding(VOCABULARY, WIDTH)
+            self.layers = nn.ModuleList(Layer() for _ in range(LAYERS))
+            self.norm = nn.LayerNorm(WIDTH)
+            self.lm_head = nn.Linear(WIDTH, VOCABULARY, bias=False)
 
     def hidden(self, ids):
         hidden = self.embedding(ids)
@@ -292,8 +293,7 @@ DISTRIBUTED = ("gradient_buckets", "gathered_parameters")
 
 
 def run(case, fixed):
-    with torch.device("cuda"):
-        CASES[case](fixed)
+    CASES[case](fixed)
     return {"case": case, "fixed": fixed, "pid": os.getpid(), "peak": torch.cuda.max_memory_allocated()}
 
 
