@@ -195,7 +195,7 @@ class FieldReader {
     if constexpr (std::is_signed_v<std::underlying_type_t<Enum>>) {
       value = static_cast<Enum>(from_code<std::underlying_type_t<Enum>>(code));
     } else {
-      constexpr EnumBounds<Enum> kBounds = RecordMembers::bounds(Enum{});
+      constexpr EnumBounds<Enum> kBounds = RecordMembers::bounds(std::type_identity<Enum>());
       value = code <= static_cast<std::uint64_t>(kBounds.last) ? static_cast<Enum>(code) : kBounds.otherwise;
     }
   }

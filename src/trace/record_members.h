@@ -5,6 +5,7 @@
 #pragma once
 
 #include <tuple>
+#include <type_traits>
 
 #include "trace/definitions.h"
 #include "trace/recording_state.h"
@@ -193,24 +194,34 @@ struct RecordMembers {
   static constexpr bool has_length(const DeviceRunningTotals*) { return true; }
   static constexpr bool has_length(const void*) { return false; }
 
-  static constexpr EnumBounds<ProcessKind> bounds(ProcessKind) {
+  static constexpr EnumBounds<ProcessKind> bounds(std::type_identity<ProcessKind>) {
     return {ProcessKind::other_namespace, ProcessKind::other};
   }
-  static constexpr EnumBounds<ProcessRole> bounds(ProcessRole) { return {ProcessRole::child, ProcessRole::other}; }
-  static constexpr EnumBounds<KillEvidence> bounds(KillEvidence) {
+  static constexpr EnumBounds<ProcessRole> bounds(std::type_identity<ProcessRole>) {
+    return {ProcessRole::child, ProcessRole::other};
+  }
+  static constexpr EnumBounds<KillEvidence> bounds(std::type_identity<KillEvidence>) {
     return {KillEvidence::vanished, KillEvidence::vanished};
   }
-  static constexpr EnumBounds<KillScope> bounds(KillScope) { return {KillScope::machine, KillScope::unknown}; }
-  static constexpr EnumBounds<Mark::Kind> bounds(Mark::Kind) { return {Mark::Kind::range_end, Mark::Kind::point}; }
-  static constexpr EnumBounds<CompiledGraph> bounds(CompiledGraph) {
+  static constexpr EnumBounds<KillScope> bounds(std::type_identity<KillScope>) {
+    return {KillScope::machine, KillScope::unknown};
+  }
+  static constexpr EnumBounds<Mark::Kind> bounds(std::type_identity<Mark::Kind>) {
+    return {Mark::Kind::range_end, Mark::Kind::point};
+  }
+  static constexpr EnumBounds<CompiledGraph> bounds(std::type_identity<CompiledGraph>) {
     return {CompiledGraph::unknown, CompiledGraph::unknown};
   }
-  static constexpr EnumBounds<Loss::Kind> bounds(Loss::Kind) {
+  static constexpr EnumBounds<Loss::Kind> bounds(std::type_identity<Loss::Kind>) {
     return {Loss::Kind{kStoredLossCount - 1}, Loss::Kind::unknown_loss};
   }
   // Any value.
-  static constexpr EnumBounds<ModelTensor::Role> bounds(ModelTensor::Role) { return {ModelTensor::Role{255}, {}}; }
-  static constexpr EnumBounds<DeviceType> bounds(DeviceType) { return {DeviceType{127}, {}}; }
+  static constexpr EnumBounds<ModelTensor::Role> bounds(std::type_identity<ModelTensor::Role>) {
+    return {ModelTensor::Role{255}, ModelTensor::Role::parameter};
+  }
+  static constexpr EnumBounds<DeviceType> bounds(std::type_identity<DeviceType>) {
+    return {DeviceType{127}, DeviceType::cpu};
+  }
 };
 
 template <typename T, typename Members = RecordMembers>
