@@ -57,8 +57,8 @@ bool is_start_script(std::string_view file) {
 }
 
 bool is_generated_by_pytorch(std::string_view file) {
-  return file.starts_with("<eval_with_key>") || base_name(file).starts_with("fx_generated_") || file.find("/torchinductor_") != std::string_view::npos ||
-         is_inductor_file(file.data(), file.size());
+  return file.starts_with("<eval_with_key>") || base_name(file).starts_with("fx_generated_") ||
+         file.find("/torchinductor_") != std::string_view::npos || is_inductor_file(file.data(), file.size());
 }
 
 // The allocator itself, the functions that only pass a request on to it, and PyTorch's own capture of stacks say

@@ -37,7 +37,8 @@ bool is_python_file(std::string_view file) {
 // "ceval.c", "RegisterCUDA_0.cpp"; but not "libtorch_cpu.so", "libc.so.6", "python3.11".
 bool is_native_source(std::string_view file) {
   const std::string_view suffix = suffix_of(file);
-  const bool letter = !suffix.empty() && ((suffix[0] >= 'a' && suffix[0] <= 'z') || (suffix[0] >= 'A' && suffix[0] <= 'Z'));
+  const bool letter =
+      !suffix.empty() && ((suffix[0] >= 'a' && suffix[0] <= 'z') || (suffix[0] >= 'A' && suffix[0] <= 'Z'));
   return letter && suffix != "so";
 }
 
@@ -121,8 +122,8 @@ class FrameNamer {
   // What is known of a frame.
   struct FrameFacts {
     bool python = false;
-    bool engine = false;          // of autograd
-    bool runs_node = false;       // the engine's call of one
+    bool engine = false;              // of autograd
+    bool runs_node = false;           // the engine's call of one
     std::vector<LocationId> sources;  // of generated code
   };
   // Of a stack, by its innermost frame and those of its callers.
@@ -148,8 +149,8 @@ class FrameNamer {
 
   // A snapshot with Python stacks alone may be of a program without a suffix, "bin/train".
   void name_locations() {
-    const bool has_native = std::any_of(
-        definitions_.locations.begin(), definitions_.locations.end(), [&](const Location& location) {
+    const bool has_native =
+        std::any_of(definitions_.locations.begin(), definitions_.locations.end(), [&](const Location& location) {
           const std::string_view file = text(location.file);
           return !is_python_file(file) && (location.line == 0 || !suffix_of(file).empty());
         });
@@ -282,12 +283,12 @@ class FrameNamer {
 
   Snapshot& snapshot_;
   Definitions& definitions_;
-  std::vector<FrameFacts> frames_;                          // by LocationId
-  std::vector<StackFacts> stacks_;                          // by StackId, of the file's
-  std::vector<StackId> changed_;                            // likewise; invalid: not made yet
-  std::unordered_map<std::string, StringId> strings_;       // that were added
-  std::unordered_map<std::uint32_t, LocationId> named_;     // by function
-  std::unordered_map<std::uint64_t, StackId> nodes_;        // that were added, by parent and location
+  std::vector<FrameFacts> frames_;                       // by LocationId
+  std::vector<StackFacts> stacks_;                       // by StackId, of the file's
+  std::vector<StackId> changed_;                         // likewise; invalid: not made yet
+  std::unordered_map<std::string, StringId> strings_;    // that were added
+  std::unordered_map<std::uint32_t, LocationId> named_;  // by function
+  std::unordered_map<std::uint64_t, StackId> nodes_;     // that were added, by parent and location
 };
 
 }  // namespace

@@ -208,7 +208,7 @@ Result<Snapshot> SnapshotBuilder::finish(PickleValue root) {
   if (!found || (invalid && snapshot_.segments.empty() && snapshot_.traces.empty())) {
     return Error{
         "a pickle, but not a PyTorch memory snapshot (expected a dict with lists `segments` and `device_traces`, or a "
-        "list of segments)"};
+        "list of segments; torch.cuda.memory._dump_snapshot(\"snapshot.pickle\") writes one)"};
   }
   invalid_.place(Scope::frame, [&](std::uint32_t id) { return place_of_frame(LocationId{id}); });
   snapshot_.generated_frames = stacks_.generated();
@@ -379,8 +379,7 @@ StringId StackTable::string(std::uint32_t text) {
 
 LocationId StackTable::location(const Frame& frame) {
   const std::uint64_t generated = std::uint64_t{frame.fx_node} << 32 | frame.fx_trace;
-  const std::uint64_t hash =
-      mix((std::uint64_t{frame.file} << 32 | frame.function) ^ mix(frame.line ^ mix(generated)));
+  const std::uint64_t hash = mix((std::uint64_t{frame.file} << 32 | frame.function) ^ mix(frame.line ^ mix(generated)));
   const std::uint32_t id = locations_.find_or_make(
       hash, [&](std::uint32_t known) { return frames_[known] == frame; },
       [&] {

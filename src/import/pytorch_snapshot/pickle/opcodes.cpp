@@ -63,8 +63,11 @@ std::string refusal(std::uint8_t opcode, std::string_view global) {
   const RefusedOpcode refused = refused_opcode(opcode);
   switch (refused.why) {
     case Why::runs_code:
-      return fmt::format("refused: {}{}{} would run code when unpickled with Python; nothing was run", refused.name,
-                         global.empty() ? "" : " of ", global);
+      return fmt::format(
+          "refused: {}{}{} would run code when unpickled with Python; nothing was run. A memory snapshot has numbers "
+          "and texts "
+          "only: this is another pickle",
+          refused.name, global.empty() ? "" : " of ", global);
     case Why::outside:
       return fmt::format("refused: {} refers to memory that is not in the file", refused.name);
     case Why::not_used:

@@ -155,8 +155,9 @@ std::vector<QualityIssue> ReplayQuality::issues() const {
     if (count != 0) issues.push_back({id, count, std::move(params)});
   };
   constexpr std::uint64_t kMaxUs = std::numeric_limits<std::uint64_t>::max() / 1000;
-  add(QualityId::trace_start_lost, initial_segments,
-      {{"bytes", QualityBytes{initial_bytes}}, {"blocks", initial_blocks}});
+  std::vector<QualityParam> initial = {{"bytes", QualityBytes{initial_bytes}}, {"blocks", initial_blocks}};
+  if (initial_recorded_blocks != 0) initial.push_back({"recorded", initial_recorded_blocks});
+  add(QualityId::trace_start_lost, initial_segments, std::move(initial));
   add(QualityId::uncertain_sizes, uncertain_blocks, {{"bytes", QualityBytes{uncertain_bytes}}});
   add(QualityId::guessed_sizes, guessed_splits, {{"bytes", QualityBytes{guessed_bytes}}});
   add(QualityId::sizes_corrected, sizes_corrected);
