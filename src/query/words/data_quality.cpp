@@ -81,8 +81,8 @@ constexpr QualityTemplate kTemplates[] = {
 
     {QualityId::trace_start_lost,
      "{bytes} (blocks: {blocks}, segments: {count}) were allocated before the history was switched on[, {recorded} of "
-     "the "
-     "blocks later, but before its oldest entry (max_entries)]"},
+     "the blocks later, but before its oldest entry (max_entries)][, or later: the file has {entries} entries of the "
+     "history]"},
     {QualityId::uncertain_sizes, "the sizes of {count} blocks from before the trace are uncertain, by at most {bytes}",
      "the size of 1 block from before the trace is uncertain, by at most {bytes}"},
     {QualityId::guessed_sizes,

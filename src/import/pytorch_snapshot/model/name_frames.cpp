@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "store/pytorch_frames.h"
 #include "store/symbols.h"
 
 namespace tidemark::pytorch {
@@ -122,6 +123,7 @@ class FrameNamer {
   // What is known of a frame.
   struct FrameFacts {
     bool python = false;
+    bool backward = false;            // kBackwardFrame, of a recording that was exported
     bool engine = false;              // of autograd
     bool runs_node = false;           // the engine's call of one
     std::vector<LocationId> sources;  // of generated code
@@ -131,6 +133,7 @@ class FrameNamer {
     bool python = false;
     bool native = false;
     bool native_calls_python = false;
+    bool backward = false;
     bool in_node = false;  // and no Python code of it
     bool generated = false;
     [[nodiscard]] bool needs_change() const { return native_calls_python || in_node || generated; }
@@ -160,7 +163,12 @@ class FrameNamer {
       FrameFacts& facts = frames_.emplace_back();
       facts.python = is_python_file(text(location.file)) || !has_native;
       (facts.python ? python : native) = true;
-      if (!facts.python) name_native(location, facts);
+      if (!facts.python) {
+        name_native(location, facts);
+      } else if (text(location.file) == kNoPythonFile) {
+        facts.backward = text(location.function) == kBackwardFrame;
+        location.file = {};
+      }
     }
     definitions_.process.stack_mode = python && native ? "both" : python ? "python" : native ? "native" : "none";
   }
@@ -222,7 +230,8 @@ class FrameNamer {
       StackFacts facts = node.parent.valid() ? stacks_[node.parent.value] : StackFacts{};
       const FrameFacts& frame = frames_[node.location.value];
       facts.native_calls_python |= frame.python && facts.native;
-      facts.in_node = !frame.python && (facts.in_node || frame.runs_node);
+      facts.backward |= frame.backward;
+      facts.in_node = !frame.python && !facts.backward && (facts.in_node || frame.runs_node);
       facts.generated |= !frame.sources.empty();
       (frame.python ? facts.python : facts.native) = true;
       stacks_.push_back(facts);

@@ -64,9 +64,8 @@ std::string refusal(std::uint8_t opcode, std::string_view global) {
   switch (refused.why) {
     case Why::runs_code:
       return fmt::format(
-          "refused: {}{}{} would run code when unpickled with Python; nothing was run. A memory snapshot has numbers "
-          "and texts "
-          "only: this is another pickle",
+          "refused: {}{}{} would run code when unpickled with Python; nothing was run. Memory snapshots, as "
+          "torch.cuda.memory._dump_snapshot(\"snapshot.pickle\") writes them, have numbers and texts only",
           refused.name, global.empty() ? "" : " of ", global);
     case Why::outside:
       return fmt::format("refused: {} refers to memory that is not in the file", refused.name);

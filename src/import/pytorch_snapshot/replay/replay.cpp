@@ -137,6 +137,7 @@ ReplaySummary replay(const Snapshot& snapshot, std::int32_t device, ReplaySink& 
   summary.quality.uncertain_blocks = uncertain.uncertain_blocks;
   summary.quality.uncertain_bytes = uncertain.uncertain_bytes;
   summary.quality.sizes_corrected = best.learned.size();
+  summary.quality.has_entries = !trace.entries.empty();
   summary.quality.unknown_times = trace.unknown_times;
   summary.quality.impossible_ranges += trace.unreadable_entries;
   return summary;
@@ -156,7 +157,8 @@ std::vector<QualityIssue> ReplayQuality::issues() const {
   };
   constexpr std::uint64_t kMaxUs = std::numeric_limits<std::uint64_t>::max() / 1000;
   std::vector<QualityParam> initial = {{"bytes", QualityBytes{initial_bytes}}, {"blocks", initial_blocks}};
-  if (initial_recorded_blocks != 0) initial.push_back({"recorded", initial_recorded_blocks});
+  if (!has_entries) initial.push_back({"entries", std::uint64_t{0}});
+  if (has_entries && initial_recorded_blocks != 0) initial.push_back({"recorded", initial_recorded_blocks});
   add(QualityId::trace_start_lost, initial_segments, std::move(initial));
   add(QualityId::uncertain_sizes, uncertain_blocks, {{"bytes", QualityBytes{uncertain_bytes}}});
   add(QualityId::guessed_sizes, guessed_splits, {{"bytes", QualityBytes{guessed_bytes}}});

@@ -24,6 +24,7 @@ struct ReplayQuality {
       0;  ///< of these, with a stack: PyTorch was recording, and dropped the entries
   std::uint64_t initial_bytes = 0;
   std::uint64_t initial_segments = 0;
+  bool has_entries = true;
   std::uint64_t uncertain_blocks = 0;  ///< of the initial ones: they may be larger or smaller than taken
   std::uint64_t uncertain_bytes = 0;   ///< by so much at most, together
 
