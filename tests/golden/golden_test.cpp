@@ -261,9 +261,10 @@ class Golden : public ::testing::TestWithParam<Case> {
     folder_ = ::testing::TempDir() + "tidemark_golden." + std::to_string(getpid());
     std::filesystem::create_directories(folder_);
     testing::write_golden_recordings(folder_);
-    for (const char* name : {"small.pickle", "libraries.pickle", "late.pickle.xz", "private_pools.pickle.xz", "oom_fragmentation.pickle.xz",
-                             "oom_other_process.pickle.xz", "oom_private_pool.pickle.xz", "oom_capture.pickle.xz",
-                             "oom_leak.pickle.xz", "oom_limit.pickle.xz", "oom_retried.pickle.xz"}) {
+    for (const char* name :
+         {"small.pickle", "libraries.pickle", "late.pickle.xz", "private_pools.pickle.xz",
+          "oom_fragmentation.pickle.xz", "oom_other_process.pickle.xz", "oom_private_pool.pickle.xz",
+          "oom_capture.pickle.xz", "oom_leak.pickle.xz", "oom_limit.pickle.xz", "oom_retried.pickle.xz"}) {
       std::filesystem::copy_file(std::string(SNAPSHOT_FOLDER "/") + name, folder_ + "/" + name);
     }
   }

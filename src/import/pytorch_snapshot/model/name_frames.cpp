@@ -200,7 +200,8 @@ class FrameNamer {
         source.function = string(line.function);
         source.line = line.line;
         source.graph = CompiledGraph::unknown;
-        frames_[generated.location.value].sources.push_back(add(source));
+        const LocationId added = add(source);  // frames_ grows
+        frames_[generated.location.value].sources.push_back(added);
       }
     }
   }
