@@ -31,8 +31,8 @@ std::string header_problem(std::span<const std::byte> header) {
     if (const std::string other = describe_foreign_file(header); !other.empty())
       return "is not a tidemark recording but " + other;
     if (header.size() > 1 && header[0] == std::byte{0x80} && header[1] >= std::byte{2} && header[1] <= std::byte{5}) {
-      return "is not a tidemark recording but a pickle, as PyTorch memory snapshots are: this command does not read "
-             "them";
+      return "is not a tidemark recording but a pickle, as PyTorch memory snapshots are; `tidemark summary` reads "
+             "those";
     }
     std::string found;
     for (const std::byte byte : header.first(magic_bytes)) found += fmt::format(" {:02x}", static_cast<unsigned>(byte));

@@ -150,8 +150,8 @@ std::string holders_hint(const Leaks& leaks) {
   const ProcessInfo& process = leaks.recording.process;
   const bool python = !process.python_version.empty() || process.stack_mode == "python" || process.stack_mode == "both";
   if (leaks.verdict != LeakVerdict::leak || !python) return {};
-  return "Who holds it: `print(tidemark.largest_holders(10))` in the program, or, while it runs under `tidemark run`, "
-         "`tidemark leak --enable-tracking --pid PID`";
+  return "Who holds it: `tidemark.holders(TENSOR)` or `tidemark.largest_holders()` in the program, "
+         "`tidemark leak --enable-tracking --pid PID` while it is recorded";
 }
 
 std::string leak_steps(const Leaks& leaks) {

@@ -114,7 +114,7 @@ struct Snapshot {
   std::vector<SnapshotSegment> segments;
   std::vector<Annotation> annotations;
   std::vector<GeneratedFrame> generated_frames;  ///< in order of location
-  std::optional<AllocatorSettings> settings;  ///< torch 2.3 and later
+  std::optional<AllocatorSettings> settings;     ///< torch 2.3 and later
   /// Of a file that `tidemark export` made from a recording: what the devices are called there, by number. Then sizes
   /// are those of the blocks, and segments were made up around these.
   std::vector<Device> recorded_devices;
