@@ -81,12 +81,20 @@ bool is_backward(const FrameName& frame) {
   return frame.kind == Location::Kind::python && frame.file.empty() && frame.function == kBackwardFrame;
 }
 
+// The innermost frame outside the allocator, and rather one with a name.
 void choose_native(NamedStack& stack) {
-  for (std::size_t index = stack.frames.size(); index-- > 0;) {
-    stack.call_site = index;
-    if (!is_allocator_frame(stack.frames[index]) && !is_unnamed_pytorch(stack.frames[index])) return;
-  }
   stack.call_site = stack.frames.size() - 1;
+  std::optional<std::size_t> unnamed;
+  for (std::size_t index = stack.frames.size(); index-- > 0;) {
+    const FrameName& frame = stack.frames[index];
+    if (is_allocator_frame(frame)) continue;
+    if (!is_unnamed_pytorch(frame)) {
+      stack.call_site = index;
+      return;
+    }
+    if (!unnamed) unnamed = index;
+  }
+  if (unnamed) stack.call_site = *unnamed;
 }
 
 // Of one stack by FrameOrigin: the innermost Python frame, as far in as the project's.
