@@ -306,7 +306,7 @@ def test_resources_on_the_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     names = run(RESOURCES, tmp_path, monkeypatch)
     result = {name: names[name] for name in ("losses", "reports")} | {"performance": names["performance_report"]}
     check_resources(result | {"kinds": [list(kind) for kind in names["kinds"]]}, tmp_path)
-    assert (names["allocated_mb"], names["cached_mb"], names["proposed"], names["batch_size"]) == (None, None, None, 64)
+    assert (names["allocated_mb"], names["cached_mb"], names["proposed"], names["batch_size"]) == (0.0, 0.0, None, 64)
     batches = [range(begin, min(begin + 32, 200)) for begin in range(0, 200, 32)]
     expected = [[sum(batch), sum(number % 10 for number in batch)] for batch in batches]
     assert names["sums"] == expected == names["plain"]
@@ -314,6 +314,39 @@ def test_resources_on_the_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     memory = names["reports"]["profile"]["devices"]["cpu"]["current_memory"]
     assert memory["utilization"] == pytest.approx(100 * memory["allocated"] / memory["total"])
     assert names["reports"]["oom"]["devices"]["cpu"]["risk_assessment"]["risk_level"] in ("low", "medium", "high", "critical")
+
+
+def test_a_model_with_nan_says_so_where_it_is_analyzed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    block = torch.nn.ModuleDict({"q_proj": torch.nn.Linear(4, 2), "k_proj": torch.nn.Linear(4, 2)})
+    model = torch.nn.ModuleDict({"layers": torch.nn.ModuleList([torch.nn.ModuleDict({"attention": block})])})
+    with torch.no_grad():
+        block["q_proj"].weight[0, :3] = float("nan")
+        block["k_proj"].bias[1] = -float("inf")
+    from tidemark.compat.quickMemoryDebug import analyze_model
+
+    for analyze in (analyze_model, compat.MemoryDebugger(tmp_path).analyze_model_parameters):
+        caplog.clear()
+        analysis = analyze(model, "Tiny")
+        errors = [record.getMessage() for record in caplog.records if record.levelno == logging.ERROR]
+        assert errors == [
+            "Tiny contains NaN: layers.0.attention.q_proj.weight (3 of 8 values, 0.0 MB, float32, cpu)",
+            "Tiny contains Inf: layers.0.attention.k_proj.bias (1 of 2 values, 0.0 MB, float32, cpu)",
+        ]
+        assert [(issue["kind"], issue["level"], issue["name"]) for issue in analysis["issues"]] == [
+            ("nan", "error", "layers.0.attention.q_proj.weight"),
+            ("inf", "error", "layers.0.attention.k_proj.bias"),
+        ]
+    caplog.clear()
+    assert compat.analyze_model(model, "Tiny", "zh")["issues"][0]["message"].startswith("Tiny 含 NaN：layers.0.attention.q_proj")
+    big = torch.nn.Linear(1, 1 << 20)
+    with torch.no_grad():
+        big.bias[5] = float("nan")
+    caplog.clear()
+    compat.analyze_model(big, "Big", oversized_mb=4)
+    levels = [(record.levelname, record.getMessage().split(" (")[0]) for record in caplog.records if record.levelno > logging.INFO]
+    assert ("ERROR", "Big contains NaN: bias") in levels
+    assert sum(level == "WARNING" and "oversized parameter" in text for level, text in levels) == 2
+    assert compat.analyze_model(big.state_dict(), log=False)["issues"][-1]["name"] == "bias"
 
 
 RESOURCES_ON_A_GPU = (

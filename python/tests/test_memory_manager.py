@@ -190,7 +190,7 @@ def test_blocks_are_measured_and_checkpointed() -> None:
 
 def test_a_manager_without_cuda() -> None:
     manager = tidemark.MemoryManager(threshold_mb=500, device="cpu")
-    assert manager.check_memory() == (None, None)
+    assert manager.check_memory() == (0.0, 0.0)
     assert manager.optimize_memory(small_model(), (8, 5)) is None
     assert manager.last_optimization is not None
     assert "no CUDA" in manager.last_optimization.notes[1]

@@ -56,6 +56,9 @@ CHINESE: dict[str, str] = {
     "oversized parameter {name}: {mb:.1f} MB ({shape}, {dtype}), the threshold is {limit:g} MB": (
         "参数过大 {name}：{mb:.1f} MB（{shape}，{dtype}），阈值为 {limit:g} MB"
     ),
+    "{model} contains {word}: {name} ({count:,} of {elements:,} values, {mb:.1f} MB, {dtype}, {device})": (
+        "{model} 含 {word}：{name}（{elements:,} 个值中的 {count:,} 个，{mb:.1f} MB，{dtype}，{device}）"
+    ),
     "could not read {name}: {reason}; it is in no total": "无法读取 {name}：{reason}；未计入任何合计",
     "the adapter of {name} has {adapter:,} parameters (rank {rank}), the weight that it adapts {base:,}": (
         "{name} 的适配器有 {adapter:,} 个参数（秩 {rank}），而被适配的权重只有 {base:,} 个"

@@ -5,6 +5,7 @@
 
 #include "query/words/frame_text.h"
 #include "query/words/printable.h"
+#include "store/pytorch_frames.h"
 
 namespace tidemark::pytorch {
 namespace {
@@ -64,7 +65,7 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(Word::count)> kW
 };
 static_assert(kWords.back() == "tidemark_devices", "one text for each word");
 
-constexpr const char* kUnknownFile = "??";  // as PyTorch writes it
+constexpr std::string_view kUnknownFile = "??";  // as PyTorch writes it
 
 }  // namespace
 
@@ -134,7 +135,8 @@ void SnapshotPickle::remark(std::string_view text) {
 void SnapshotPickle::frame(const FrameName& frame) {
   begin_dict();
   word(Word::filename);
-  text(frame.file.empty() ? kUnknownFile : printable(frame.file));
+  const bool python = frame.kind == Location::Kind::python;
+  text(!frame.file.empty() ? printable(frame.file) : std::string(python ? kNoPythonFile : kUnknownFile));
   item(Word::line, frame.line);
   word(Word::name);
   text(printable(frame.function + compiled_text(frame)));

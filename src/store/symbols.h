@@ -38,7 +38,7 @@ struct FrameName {
   Location::Kind kind = Location::Kind::python;  ///< python or native
   std::string function;    ///< "Linear.forward"; native: demangled, or "libfoo.so+0x1234" without a symbol
   std::string file;        ///< Python: source file. Native: path of the ELF file. May be empty
-  std::uint32_t line = 0;  ///< 0 = unknown, always for native code
+  std::uint32_t line = 0;  ///< 0 = unknown; of native code known in imported files only
   CompiledGraph graph = CompiledGraph::none;  ///< as in Location
   std::string source_nodes = {};              ///< likewise
   bool is_module = false;  ///< python: the call of a torch.nn.Module, whose path `function` is; without a file
@@ -50,6 +50,9 @@ struct MissingSymbols {
   std::optional<std::string> error;  ///< why the file cannot be read; none: it has no symbol at these addresses
   std::uint64_t locations = 0;       ///< how many places of the file were asked for and have no name
 };
+
+/// The frame below which a stack is that of the forward side of an autograd node, or the node itself.
+inline constexpr std::string_view kBackwardFrame = "(backward)";
 
 /// Locations of a stack from the outermost frame to the innermost; empty for an invalid id. Ends also where a damaged
 /// stack leads back to itself.

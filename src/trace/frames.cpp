@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/crc32c.h"
+#include "base/foreign_file.h"
 #include "trace/varint.h"
 
 namespace tidemark {
@@ -27,6 +28,12 @@ std::string header_problem(std::span<const std::byte> header) {
   if (header.empty()) return "is empty: nothing was recorded into it";
   const std::size_t magic_bytes = std::min(header.size(), format::kMagic.size());
   if (std::memcmp(header.data(), format::kMagic.data(), magic_bytes) != 0) {
+    if (const std::string other = describe_foreign_file(header); !other.empty())
+      return "is not a tidemark recording but " + other;
+    if (header.size() > 1 && header[0] == std::byte{0x80} && header[1] >= std::byte{2} && header[1] <= std::byte{5}) {
+      return "is not a tidemark recording but a pickle, as PyTorch memory snapshots are; `tidemark summary` reads "
+             "those";
+    }
     std::string found;
     for (const std::byte byte : header.first(magic_bytes)) found += fmt::format(" {:02x}", static_cast<unsigned>(byte));
     return fmt::format("is not a tidemark recording (it begins with{})", found);

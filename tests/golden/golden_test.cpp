@@ -164,6 +164,15 @@ constexpr Case kCases[] = {
     {"ledger_end.txt", "ledger shared_gpu.tide training.tide --at end"},
     {"ledger_empty.txt", "ledger empty.tide"},
     {"snapshot_ledger.txt", "ledger small.pickle"},
+    {"libraries_summary.txt", "summary libraries.pickle"},
+    {"libraries_tree.txt", "tree libraries.pickle"},
+    {"libraries_leaks.txt", "leaks libraries.pickle"},
+    {"libraries_breakdown.txt", "breakdown libraries.pickle"},
+    {"error_json.txt", "summary report.json", 2},
+    {"error_torch_save.txt", "leaks model.pt", 2},
+    {"error_other_pickle.txt", "compare other.pickle small.pickle", 2},
+    {"error_pickle_of_objects.txt", "summary objects.pickle", 2},
+    {"error_dump_snapshot.txt", "dump small.pickle", 2},
     {"error_ledger_device.txt", "ledger shared_gpu.tide --device cuda:1", 2},
     {"explain.txt", "explain oom_fragmentation.pickle.xz"},
     {"explain.json", "explain oom_other_process.pickle.xz --capacity 79.18GiB --format json"},
@@ -252,9 +261,10 @@ class Golden : public ::testing::TestWithParam<Case> {
     folder_ = ::testing::TempDir() + "tidemark_golden." + std::to_string(getpid());
     std::filesystem::create_directories(folder_);
     testing::write_golden_recordings(folder_);
-    for (const char* name : {"small.pickle", "late.pickle.xz", "private_pools.pickle.xz", "oom_fragmentation.pickle.xz",
-                             "oom_other_process.pickle.xz", "oom_private_pool.pickle.xz", "oom_capture.pickle.xz",
-                             "oom_leak.pickle.xz", "oom_limit.pickle.xz", "oom_retried.pickle.xz"}) {
+    for (const char* name :
+         {"small.pickle", "libraries.pickle", "late.pickle.xz", "private_pools.pickle.xz",
+          "oom_fragmentation.pickle.xz", "oom_other_process.pickle.xz", "oom_private_pool.pickle.xz",
+          "oom_capture.pickle.xz", "oom_leak.pickle.xz", "oom_limit.pickle.xz", "oom_retried.pickle.xz"}) {
       std::filesystem::copy_file(std::string(SNAPSHOT_FOLDER "/") + name, folder_ + "/" + name);
     }
   }

@@ -578,6 +578,10 @@ void write_golden_recordings(const std::string& folder) {
   killed.allocate(1 * kMs, 0x10, 1000, kCpu, {});
   killed.flush();
   std::ofstream(folder + "/notes.txt") << "What I learnt today\n";
+  std::ofstream(folder + "/report.json") << "{\n  \"recordings\": []\n}\n";
+  std::ofstream(folder + "/model.pt") << "PK\x03\x04" << std::string(26, '\0') << "model/data.pkl";
+  std::ofstream(folder + "/other.pickle") << "\x80\x04}.";
+  std::ofstream(folder + "/objects.pickle") << "\x80\x04\x8c\x0ctorch._utils\x8c\x12_rebuild_tensor_v2\x93.";
   // The recording of docs/format.md up to its first frame, with a wrong bit in the header's checksum.
   std::ofstream(folder + "/damaged.tide", std::ios::binary)
       << std::string_view("\x89TIDE\r\n\x1A\x01\x00\x01\x00\xE2\xBB\x77\x25", 16);

@@ -22,7 +22,7 @@ _EXPORTS: dict[str, str] = {
     "PerformanceMonitor": "tidemark.performance",
     "PrefetchLoader": "tidemark.loading",
     "TrainingMemoryProfiler": "tidemark.debugger.training_profiler",
-    "analyze_model": "tidemark.model_analysis",
+    "analyze_model": "tidemark.compat.models",
     "check_memory_status": "tidemark.debugger.snapshots",
     "cleanup_memory": "tidemark.debugger.snapshots",
     "compare_snapshots": "tidemark.debugger.snapshots",
@@ -36,6 +36,7 @@ _EXPORTS: dict[str, str] = {
 }
 
 if TYPE_CHECKING:
+    from tidemark.compat.models import analyze_model as analyze_model
     from tidemark.debugger.memory_debugger import MemoryDebugger as MemoryDebugger
     from tidemark.debugger.memory_debugger import create_memory_debugger as create_memory_debugger
     from tidemark.debugger.snapshots import check_memory_status as check_memory_status
@@ -52,7 +53,6 @@ if TYPE_CHECKING:
     from tidemark.loading import OptimizedDataLoader as OptimizedDataLoader
     from tidemark.loading import PrefetchLoader as PrefetchLoader
     from tidemark.memory_manager import MemoryManager as MemoryManager
-    from tidemark.model_analysis import analyze_model as analyze_model
     from tidemark.monitors import FragmentationAnalyzer as FragmentationAnalyzer
     from tidemark.monitors import MemoryLeakDetector as MemoryLeakDetector
     from tidemark.monitors import MemoryProfiler as MemoryProfiler

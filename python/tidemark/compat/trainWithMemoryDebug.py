@@ -57,8 +57,8 @@ def _train_fn(name: str | None) -> Callable[..., Any] | None:
 
 
 def _model_only(config: dict[str, Any], chosen: argparse.Namespace) -> None:
+    from tidemark.compat.models import analyze_model
     from tidemark.debugger.lora_model import lora_model
-    from tidemark.model_analysis import analyze_model
 
     with memory_profiled_training(log_dir=chosen.log_dir) as profiler:
         model = profiler.profile_stage("model_creation", lora_model, config, chosen.precision)

@@ -115,10 +115,10 @@ class MemoryDebugger:
     _check_memory_anomalies = check_memory_anomalies  # as programs of the older tools call it
 
     def analyze_model_parameters(self, model: Any, model_name: str | None = None) -> Any:
-        """``tidemark.analyze_model``."""
+        """``tidemark.analyze_model`` with ``values``: parameters with NaN or infinite values are logged as ERROR."""
         from tidemark.model_analysis import analyze_model  # type: ignore[import-not-found,unused-ignore]
 
-        return analyze_model(model, model_name)
+        return analyze_model(model, model_name, values=True)
 
     def generate_memory_report(self, output_file: str | os.PathLike[str] | None = None) -> str:
         """Checkpoints, changes between them, the peak of the samples and issues as text.

@@ -84,10 +84,13 @@ class MemoryManager:
         """Measured MiB of a step's peak that do not depend on the batch; ``None`` without a measurement."""
         return None if self._line is None else self._line[1] / MIB
 
-    def check_memory(self) -> tuple[float | None, float | None]:
-        """What tensors take, and what PyTorch's allocator holds, in MiB: ``(allocated_mb, cached_mb)``; None without CUDA."""
+    def check_memory(self) -> tuple[float, float]:
+        """What tensors take on the GPU, and what PyTorch's allocator holds, in MiB: ``(allocated_mb, cached_mb)``.
+
+        Both are 0 without a GPU, as PyTorch's counters are there.
+        """
         if self._device is None:
-            return None, None
+            return 0.0, 0.0
         cuda = require_torch("MemoryManager").cuda
         return to_mb(cuda.memory_allocated(self._device)), to_mb(cuda.memory_reserved(self._device))
 

@@ -16,6 +16,7 @@ from tidemark.model_analysis.modules import NamedModule, is_module, modules_of, 
 from tidemark.model_analysis.result import ModelAnalysis, ModelFacts
 from tidemark.model_analysis.storages import StorageTally
 from tidemark.model_analysis.tensors import TensorFacts, UnreadTensor, read_tensor
+from tidemark.model_analysis.values import check_tensors
 
 #: MiB from which a parameter is called oversized. It is one block of the allocator, and training asks for three more of its
 #: size at least (gradient, two moments of Adam): 400 MiB that have to be free in pieces of 100.
@@ -23,14 +24,22 @@ OVERSIZED_MB = 100.0
 
 
 def analyze_model(
-    model: Any, name: str | None = None, lang: str | None = None, *, oversized_mb: float = OVERSIZED_MB, log: bool = True
+    model: Any,
+    name: str | None = None,
+    lang: str | None = None,
+    *,
+    oversized_mb: float = OVERSIZED_MB,
+    values: bool = False,
+    log: bool = True,
 ) -> ModelAnalysis:
     """What a model's parameters and buffers take: totals, by module, layer, dtype, device and shape, and what is unusual.
 
     ``model`` is a ``torch.nn.Module`` (a scripted, compiled, wrapped or sharded one too), a state dict, or pairs of name and
     tensor. No tensor is read, moved or copied: meta tensors count with what they would take. ``name`` stands in the report
     (else the class), ``lang`` is ``"en"`` or ``"zh"``, and parameters of ``oversized_mb`` MiB or more are listed as oversized.
-    The summary goes to the logger ``tidemark`` as INFO and what is unusual as WARNING, unless ``log`` is false.
+    With ``values`` all tensors are read, as ``check_tensors()`` does, and those with NaN or infinite values are issues, too.
+    The summary goes to the logger ``tidemark`` as INFO, what is unusual as WARNING and what is not finite as ERROR, unless
+    ``log`` is false.
 
     Raises ImportError without PyTorch, and TypeError for what has no parameters to ask for.
     """
@@ -55,6 +64,8 @@ def analyze_model(
         except Exception as problem:  # whatever a tensor of somebody else's class raises
             unread.append(UnreadTensor(entry.name, f"{type(problem).__name__}: {problem}"))
     facts = _facts(name or modules[0].kind, modules, tensors, unread, oversized_mb, lang)
+    if values:
+        facts.issues.extend(_value_issues(model if is_module(model) else [(e.name, e.tensor) for e in named], facts.name, lang))
     analysis = ModelAnalysis(facts, lang)
     if log:
         _log(analysis, lang)
@@ -122,6 +133,27 @@ def _issues(
         text = say("could not read {name}: {reason}; it is in no total", lang, name=missing.name, reason=missing.reason)
         found.append(Issue("warning", "unread_parameter", missing.name, text))
     return found + (_adapter_issues(lora, lang) if lora is not None else [])
+
+
+def _value_issues(source: Any, model: str, lang: str | None) -> list[Issue]:
+    found: list[Issue] = []
+    for tensor in check_tensors(source, lang, log=False).bad:
+        for kind, word, count in (("nan", "NaN", tensor.nan), ("inf", "Inf", tensor.inf)):
+            if count:
+                text = say(
+                    "{model} contains {word}: {name} ({count:,} of {elements:,} values, {mb:.1f} MB, {dtype}, {device})",
+                    lang,
+                    model=model,
+                    word=word,
+                    name=tensor.name,
+                    count=count,
+                    elements=tensor.elements,
+                    mb=tensor.bytes / MIB,
+                    dtype=tensor.dtype,
+                    device=tensor.device,
+                )
+                found.append(Issue("error", kind, tensor.name, text, tensor.bytes / MIB))
+    return found
 
 
 def _adapter_issues(lora: LoraFacts, lang: str | None) -> list[Issue]:

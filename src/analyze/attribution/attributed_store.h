@@ -18,9 +18,6 @@ struct AttributedStore : Store {
 /// Whether the program was asked for its modules and tensors, or its autograd nodes were seen.
 [[nodiscard]] bool has_attribution(const Definitions& definitions);
 
-/// The frame below which a stack is that of the forward side of an autograd node.
-inline constexpr std::string_view kBackwardFrame = "(backward)";
-
 /// Attributes the blocks, where has_attribution(). Then a frame that calls a module has the module's path as its
 /// function, and no file. The stack of what an autograd node allocated is what ran the node, kBackwardFrame, and the
 /// stack of the node's forward side; without that its module and the class of the node. Overview::stacks_at_peak

@@ -44,10 +44,13 @@ enum class Library : std::uint8_t { cublas, cublas_lt };
 using Holder = std::tuple<std::uint8_t, ThreadId, bool, Library>;
 
 bool is_called_by_linear(const Definitions& definitions, StackId stack) {
-  if (stack.value >= definitions.stacks.size()) return false;
-  const LocationId innermost = definitions.stacks[stack.value].location;
-  if (innermost.value >= definitions.locations.size()) return false;
-  const Location& location = definitions.locations[innermost.value];
+  const std::vector<LocationId> frames = frames_of(definitions, stack);
+  const auto innermost = std::find_if(frames.rbegin(), frames.rend(), [&](LocationId frame) {
+    return frame.value < definitions.locations.size() &&
+           definitions.locations[frame.value].kind == Location::Kind::python;
+  });
+  if (innermost == frames.rend()) return false;
+  const Location& location = definitions.locations[innermost->value];
   const auto text = [&](StringId id) {
     return id.value < definitions.strings.size() ? std::string_view(definitions.strings[id.value]) : std::string_view();
   };

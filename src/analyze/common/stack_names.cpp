@@ -57,8 +57,8 @@ bool is_start_script(std::string_view file) {
 }
 
 bool is_generated_by_pytorch(std::string_view file) {
-  return file.starts_with("<eval_with_key>") || file.find("/torchinductor_") != std::string_view::npos ||
-         is_inductor_file(file.data(), file.size());
+  return file.starts_with("<eval_with_key>") || base_name(file).starts_with("fx_generated_") ||
+         file.find("/torchinductor_") != std::string_view::npos || is_inductor_file(file.data(), file.size());
 }
 
 // The allocator itself, the functions that only pass a request on to it, and PyTorch's own capture of stacks say
@@ -71,16 +71,30 @@ bool is_allocator_frame(const FrameName& frame) {
          name.starts_with("torch::cuda::(anonymous namespace)::gather");
 }
 
+// Frames of PyTorch's libraries without a name, "libtorch_cuda.so+0x41cb0ce".
+bool is_unnamed_pytorch(const FrameName& frame) {
+  const std::string_view library = base_name(frame.file);
+  return library.starts_with("libtorch") && frame.function.starts_with(library);
+}
+
 bool is_backward(const FrameName& frame) {
   return frame.kind == Location::Kind::python && frame.file.empty() && frame.function == kBackwardFrame;
 }
 
+// The innermost frame outside the allocator, and rather one with a name.
 void choose_native(NamedStack& stack) {
-  for (std::size_t index = stack.frames.size(); index-- > 0;) {
-    stack.call_site = index;
-    if (!is_allocator_frame(stack.frames[index])) return;
-  }
   stack.call_site = stack.frames.size() - 1;
+  std::optional<std::size_t> unnamed;
+  for (std::size_t index = stack.frames.size(); index-- > 0;) {
+    const FrameName& frame = stack.frames[index];
+    if (is_allocator_frame(frame)) continue;
+    if (!is_unnamed_pytorch(frame)) {
+      stack.call_site = index;
+      return;
+    }
+    if (!unnamed) unnamed = index;
+  }
+  if (unnamed) stack.call_site = *unnamed;
 }
 
 // Of one stack by FrameOrigin: the innermost Python frame, as far in as the project's.
@@ -261,6 +275,12 @@ NamedStack name_stack(Symbols& symbols, StackId stack) {
   return named;
 }
 
+const FrameName& NamedStack::backward_node() const {
+  const auto last = std::find_if(frames.rbegin(), frames.rend(),
+                                 [](const FrameName& frame) { return frame.kind == Location::Kind::python; });
+  return last != frames.rend() ? *last : frames.back();
+}
+
 const FrameName* NamedStack::forward_place() const {
   const std::size_t index = package.value_or(call_site);
   return backward && index > *backward ? &frames[index] : nullptr;
@@ -284,7 +304,7 @@ std::string shown_place(const NamedStack& stack) {
   if (stack.leaf) shown += '\0' + text(stack.frames[*stack.leaf]);
   if (!stack.backward) return shown;
   shown += kBackwardFrame;
-  return stack.forward_place() != nullptr ? shown : shown + text(stack.frames.back());
+  return stack.forward_place() != nullptr ? shown : shown + text(stack.backward_node());
 }
 
 void tell_apart(const std::vector<NamedStack*>& stacks) {

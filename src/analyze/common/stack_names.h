@@ -48,6 +48,8 @@ struct NamedStack {
 
   /// The innermost frame of the place and of the package that it called; none where it is above `backward`.
   [[nodiscard]] const FrameName* forward_place() const;
+  /// Of a stack with `backward` that has no forward side: the autograd node.
+  [[nodiscard]] const FrameName& backward_node() const;
   bool gathers = false;  ///< FSDP puts together the parameters of `module`
   /// Of several stacks that are shown as this one: what their modules have in common, "layers.*.mlp", or the first and
   /// how many others. Empty: `module` is that of all.

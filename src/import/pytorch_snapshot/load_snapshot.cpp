@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "import/pytorch_snapshot/model/name_frames.h"
 #include "import/pytorch_snapshot/read_snapshot.h"
 #include "store/builder.h"
 #include "store/tally.h"
@@ -21,18 +22,8 @@ namespace tidemark::pytorch {
 
 namespace {
 
-/// Frames of native code are named by PyTorch when it writes the file; they have no line, Python's always do.
 Definitions definitions_of(Snapshot& snapshot, SnapshotFacts& facts) {
   Definitions definitions = std::move(snapshot.definitions);
-  bool python = false;
-  bool native = false;
-  for (Location& location : definitions.locations) {
-    (location.line == 0 ? native : python) = true;
-    if (location.line != 0) continue;
-    location.kind = Location::Kind::named_native;
-    if (definitions.strings[location.file.value] == "??") location.file = {};
-  }
-  definitions.process.stack_mode = python && native ? "both" : python ? "python" : native ? "native" : "none";
   definitions.process.start_wall_ns = facts.start_wall_ns;
   definitions.marks = std::move(facts.marks);
   StringId unnamed;
@@ -299,6 +290,7 @@ void add_names(QualityId id, const QualityNames& counts, std::vector<QualityIssu
 }  // namespace
 
 Overview make_overview(Snapshot snapshot, const std::string& path) {
+  name_frames(snapshot);
   Tally tally;
   SnapshotFacts facts = replay_into(tally, snapshot);
   Overview overview = std::move(tally).finish(path, definitions_of(snapshot, facts));
@@ -307,6 +299,7 @@ Overview make_overview(Snapshot snapshot, const std::string& path) {
 }
 
 Result<Store> make_store(Snapshot snapshot, const std::string& path) {
+  name_frames(snapshot);
   StoreBuilder builder;
   std::size_t entries = 0;
   for (const DeviceTrace& trace : snapshot.traces) entries += trace.entries.size();

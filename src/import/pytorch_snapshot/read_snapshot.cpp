@@ -7,6 +7,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/foreign_file.h"
 #include "import/pytorch_snapshot/model/snapshot_builder.h"
 #include "import/pytorch_snapshot/pickle/input.h"
 #include "import/pytorch_snapshot/pickle/opcodes.h"
@@ -30,12 +31,10 @@ bool begins_with(Bytes bytes, std::string_view magic) {
 
 /// Why these bytes are no snapshot, as far as their beginning shows; empty when it may be one.
 std::string foreign(Bytes bytes) {
-  if (is_pickle(bytes)) return {};
   if (bytes.empty()) return "the file is empty";
-  if (begins_with(bytes, "PK\x03\x04")) {
-    return "a zip file, as torch.save() writes them (expected a pickle from pickle.dump() or "
-           "torch.cuda.memory._dump_snapshot())";
-  }
+  if (std::string other = describe_foreign_file(std::as_bytes(bytes)); !other.empty())
+    return "not a PyTorch snapshot but " + other;
+  if (is_pickle(bytes)) return {};
   if (begins_with(bytes, {reinterpret_cast<const char*>(format::kMagic.data()), format::kMagic.size()})) {
     return "a recording of tidemark, not a PyTorch snapshot";
   }
@@ -44,7 +43,6 @@ std::string foreign(Bytes bytes) {
   }
   const bool text = std::all_of(bytes.begin(), bytes.end(),
                                 [](std::uint8_t byte) { return byte >= 0x20 || (byte >= '\t' && byte <= '\r'); });
-  if (text && (bytes[0] == '{' || bytes[0] == '[')) return "JSON, not a PyTorch snapshot (expected a pickle)";
   return fmt::format("{}, not a PyTorch snapshot (expected a pickle of protocol {} to {})",
                      text ? "text" : "unknown bytes", kLowestProtocol, kHighestProtocol);
 }

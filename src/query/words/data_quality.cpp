@@ -80,7 +80,8 @@ constexpr QualityTemplate kTemplates[] = {
      "1 native frame of {file} has no function name: the file {reason}"},
 
     {QualityId::trace_start_lost,
-     "the beginning of the trace is missing: {bytes} were already in use (blocks: {blocks}, segments: {count})"},
+     "{bytes} (blocks: {blocks}, segments: {count}[; the file has {entries} entries of the history]) were allocated "
+     "before the history was switched on[, {recorded} of the blocks later, but before its oldest entry (max_entries)]"},
     {QualityId::uncertain_sizes, "the sizes of {count} blocks from before the trace are uncertain, by at most {bytes}",
      "the size of 1 block from before the trace is uncertain, by at most {bytes}"},
     {QualityId::guessed_sizes,

@@ -107,7 +107,7 @@ std::string backward_text(const NamedStack& stack) {
   const FrameName* const place = stack.forward_place();
   std::string text = "backward of ";
   if (!stack.module)
-    return text + (place != nullptr ? frame_text(*place, FileDetail::name) : frame_text(stack.frames.back()));
+    return text + (place != nullptr ? frame_text(*place, FileDetail::name) : frame_text(stack.backward_node()));
   text += module_text(stack);
   return place == nullptr ? text : text.append(" (").append(place_in_file(*place, FileDetail::name)).append(")");
 }

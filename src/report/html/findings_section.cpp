@@ -103,6 +103,7 @@ void add_leaks(std::string& out, const Leaks& leaks) {
   }
   if (const std::string steps = leak_steps(leaks); !steps.empty())
     add_remark(out, escaped(steps.substr(0, steps.size() - 1)));
+  if (const std::string hint = holders_hint(leaks); !hint.empty()) add_remark(out, escaped(hint));
 }
 
 void add_pinning(std::string& out, const FragmentationDevice& device) {

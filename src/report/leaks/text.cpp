@@ -165,6 +165,7 @@ std::string to_text(const Leaks& leaks, const Terminal& terminal) {
     text += "\n" + paint(terminal, Tone::heading, "Growth that is not a leak") + "\n";
     text += growths_table(leaks, terminal);
   }
+  if (const std::string hint = holders_hint(leaks); !hint.empty()) text += "\n" + hint + "\n";
   return text + quality_hint(leaks.recording, terminal);
 }
 

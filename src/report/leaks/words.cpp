@@ -146,6 +146,14 @@ std::string small_leaks_text(const Leaks& leaks) {
                      format_count(leaks.small_leak_count), rate);
 }
 
+std::string holders_hint(const Leaks& leaks) {
+  const ProcessInfo& process = leaks.recording.process;
+  const bool python = !process.python_version.empty() || process.stack_mode == "python" || process.stack_mode == "both";
+  if (leaks.verdict != LeakVerdict::leak || !python) return {};
+  return "Who holds it: `tidemark.holders(TENSOR)` or `tidemark.largest_holders()` in the program, "
+         "`tidemark leak --enable-tracking --pid PID` while it is recorded";
+}
+
 std::string leak_steps(const Leaks& leaks) {
   const auto& starts = leaks.steps.starts;
   if (starts.empty()) return {};

@@ -31,6 +31,10 @@ inline constexpr const char* kPerhapsInput = "perhaps an input of the forward pa
 /// "Training steps: 60, from 1.2 s to 6.7 s; a step starts at ...\n"; empty without steps.
 [[nodiscard]] std::string leak_steps(const Leaks& leaks);
 
+/// Of a leak in a Python program: the code, and the command for a program that runs, that say who holds what grows.
+/// Empty for others.
+[[nodiscard]] std::string holders_hint(const Leaks& leaks);
+
 /// The reason why growth is not a leak; empty where it is one.
 [[nodiscard]] std::string growth_text(const Growth& growth);
 

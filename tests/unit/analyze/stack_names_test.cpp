@@ -133,6 +133,14 @@ TEST_F(StackNames, SkipTheAllocatorInNativeStacks) {
   EXPECT_EQ(stack.leaf, std::nullopt);
 }
 
+// PyTorch's own frames without a name say less than those that called them.
+TEST_F(StackNames, PreferNativeFramesWithAName) {
+  const NamedStack stack =
+      named({scenario_.native("/nonexistent/program", 0x10), scenario_.native("/nonexistent/libtorch_cuda.so", 0x20),
+             scenario_.native("/nonexistent/libc10_cuda.so", 0x30)});
+  EXPECT_EQ(stack.frames[stack.call_site].function, "program+0x10");
+}
+
 TEST_F(StackNames, ShowTheInnermostFrameWhenAllIsTorch) {
   const NamedStack stack = named({python("backward", kAdamW, 1), python("apply", kAdamW, 2)});
   EXPECT_EQ(stack.call_site, 1U);

@@ -96,9 +96,16 @@ struct DeviceTrace {
   std::uint64_t unreadable_entries = 0;    ///< without address or size: their action is `unknown`
 };
 
+/// A frame of code that torch.fx generated, with what `augment_with_fx_traces` says of it.
+struct GeneratedFrame {
+  LocationId location;
+  StringId node;   ///< of the graph, "linear_1"; invalid: not said
+  StringId trace;  ///< the program's lines that it was made from, as a traceback; invalid: not said
+};
+
 struct Snapshot {
-  /// strings, locations (Python ones; native frames have function "…" and file "??" or a library), stacks. The
-  /// outermost frame is the root of a stack.
+  /// strings, locations, stacks. The outermost frame is the root of a stack. Until name_frames(), all locations are
+  /// Python's: of a native frame with file "??" and line 0, a source, or a library and the offset in it as the line.
   Definitions definitions;
   std::vector<std::uint64_t> streams;  ///< handles; 0 = the default stream
   std::vector<PoolId> pools;           ///< [0] is the default
@@ -106,7 +113,8 @@ struct Snapshot {
   std::vector<DeviceTrace> traces;     ///< of devices that have entries; in order of device
   std::vector<SnapshotSegment> segments;
   std::vector<Annotation> annotations;
-  std::optional<AllocatorSettings> settings;  ///< torch 2.3 and later
+  std::vector<GeneratedFrame> generated_frames;  ///< in order of location
+  std::optional<AllocatorSettings> settings;     ///< torch 2.3 and later
   /// Of a file that `tidemark export` made from a recording: what the devices are called there, by number. Then sizes
   /// are those of the blocks, and segments were made up around these.
   std::vector<Device> recorded_devices;

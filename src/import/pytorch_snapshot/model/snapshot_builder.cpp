@@ -172,6 +172,16 @@ PickleValue SnapshotBuilder::fill_frame(Frame frame, std::span<const PickleValue
         valid = tables.numbers.get(value, line) && line <= std::numeric_limits<std::uint32_t>::max();
         if (valid) frame.line = static_cast<std::uint32_t>(line);
         break;
+      case Known::fx_node_name:
+        frame.fx_node = valid ? value.id() : 0;
+        continue;
+      case Known::fx_original_trace:
+        frame.fx_trace = valid ? value.id() : 0;
+        continue;
+      case Known::fx_node_op:
+      case Known::fx_node_target:
+      case Known::fx_node_info:
+        continue;
       default:
         unknown_.key(Scope::frame, items[n]);
         continue;
@@ -198,9 +208,10 @@ Result<Snapshot> SnapshotBuilder::finish(PickleValue root) {
   if (!found || (invalid && snapshot_.segments.empty() && snapshot_.traces.empty())) {
     return Error{
         "a pickle, but not a PyTorch memory snapshot (expected a dict with lists `segments` and `device_traces`, or a "
-        "list of segments)"};
+        "list of segments; torch.cuda.memory._dump_snapshot(\"snapshot.pickle\") writes one)"};
   }
   invalid_.place(Scope::frame, [&](std::uint32_t id) { return place_of_frame(LocationId{id}); });
+  snapshot_.generated_frames = stacks_.generated();
   snapshot_.invalid_fields = invalid_.names();
   snapshot_.unknown_keys = unknown_.keys(tables.texts);
   snapshot_.unknown_actions = unknown_.actions(tables.texts);
@@ -367,7 +378,8 @@ StringId StackTable::string(std::uint32_t text) {
 }
 
 LocationId StackTable::location(const Frame& frame) {
-  const std::uint64_t hash = mix((std::uint64_t{frame.file} << 32 | frame.function) ^ mix(frame.line));
+  const std::uint64_t generated = std::uint64_t{frame.fx_node} << 32 | frame.fx_trace;
+  const std::uint64_t hash = mix((std::uint64_t{frame.file} << 32 | frame.function) ^ mix(frame.line ^ mix(generated)));
   const std::uint32_t id = locations_.find_or_make(
       hash, [&](std::uint32_t known) { return frames_[known] == frame; },
       [&] {
@@ -380,6 +392,19 @@ LocationId StackTable::location(const Frame& frame) {
         return static_cast<std::uint32_t>(frames_.size() - 1);
       });
   return LocationId{id};
+}
+
+std::vector<GeneratedFrame> StackTable::generated() {
+  std::vector<GeneratedFrame> generated;
+  for (std::uint32_t id = 0; id < frames_.size(); ++id) {
+    const Frame& frame = frames_[id];
+    if (frame.fx_node == 0 && frame.fx_trace == 0) continue;
+    GeneratedFrame& found = generated.emplace_back();
+    found.location = LocationId{id};
+    if (frame.fx_node != 0) found.node = string(frame.fx_node);
+    if (frame.fx_trace != 0) found.trace = string(frame.fx_trace);
+  }
+  return generated;
 }
 
 bool StackTable::same(StackId stack, std::span<const PickleValue> frames) const {

@@ -26,11 +26,13 @@
 
 namespace tidemark::pytorch {
 
-/// A frame's dict; texts by their ids.
+/// A frame's dict; texts by their ids, 0 where it has none.
 struct Frame {
   std::uint32_t file = 0;
   std::uint32_t function = 0;
   std::uint32_t line = 0;
+  std::uint32_t fx_node = 0;
+  std::uint32_t fx_trace = 0;
   bool operator==(const Frame&) const = default;
 };
 
@@ -46,6 +48,9 @@ class StackTable {
   StackId stack(std::span<const PickleValue> frames);
   /// A stack's frames, innermost first, as values.
   [[nodiscard]] std::vector<PickleValue> frames_of(StackId stack) const;
+
+  /// Those of them that torch.fx generated, and that say so.
+  std::vector<GeneratedFrame> generated();
 
   /// The text as an entry of Definitions::strings.
   StringId string(std::uint32_t text);

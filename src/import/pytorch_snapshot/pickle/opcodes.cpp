@@ -63,8 +63,10 @@ std::string refusal(std::uint8_t opcode, std::string_view global) {
   const RefusedOpcode refused = refused_opcode(opcode);
   switch (refused.why) {
     case Why::runs_code:
-      return fmt::format("refused: {}{}{} would run code when unpickled with Python; nothing was run", refused.name,
-                         global.empty() ? "" : " of ", global);
+      return fmt::format(
+          "refused: {}{}{} would run code when unpickled with Python; nothing was run. Memory snapshots, as "
+          "torch.cuda.memory._dump_snapshot(\"snapshot.pickle\") writes them, have numbers and texts only",
+          refused.name, global.empty() ? "" : " of ", global);
     case Why::outside:
       return fmt::format("refused: {} refers to memory that is not in the file", refused.name);
     case Why::not_used:

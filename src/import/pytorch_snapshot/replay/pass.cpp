@@ -74,6 +74,8 @@ void ReplayPass::begin() {
   }
   quality.initial_segments = start_.segments.size();
   quality.initial_blocks = start_.blocks.size();
+  quality.initial_recorded_blocks = static_cast<std::uint64_t>(std::count_if(
+      start_.blocks.begin(), start_.blocks.end(), [](const StartBlock& block) { return block.stack.valid(); }));
   summary_.start = totals_;
   summary_.peak = totals_;
 }

@@ -137,6 +137,7 @@ ReplaySummary replay(const Snapshot& snapshot, std::int32_t device, ReplaySink& 
   summary.quality.uncertain_blocks = uncertain.uncertain_blocks;
   summary.quality.uncertain_bytes = uncertain.uncertain_bytes;
   summary.quality.sizes_corrected = best.learned.size();
+  summary.quality.has_entries = !trace.entries.empty();
   summary.quality.unknown_times = trace.unknown_times;
   summary.quality.impossible_ranges += trace.unreadable_entries;
   return summary;
@@ -155,8 +156,10 @@ std::vector<QualityIssue> ReplayQuality::issues() const {
     if (count != 0) issues.push_back({id, count, std::move(params)});
   };
   constexpr std::uint64_t kMaxUs = std::numeric_limits<std::uint64_t>::max() / 1000;
-  add(QualityId::trace_start_lost, initial_segments,
-      {{"bytes", QualityBytes{initial_bytes}}, {"blocks", initial_blocks}});
+  std::vector<QualityParam> initial = {{"bytes", QualityBytes{initial_bytes}}, {"blocks", initial_blocks}};
+  if (!has_entries) initial.push_back({"entries", std::uint64_t{0}});
+  if (has_entries && initial_recorded_blocks != 0) initial.push_back({"recorded", initial_recorded_blocks});
+  add(QualityId::trace_start_lost, initial_segments, std::move(initial));
   add(QualityId::uncertain_sizes, uncertain_blocks, {{"bytes", QualityBytes{uncertain_bytes}}});
   add(QualityId::guessed_sizes, guessed_splits, {{"bytes", QualityBytes{guessed_bytes}}});
   add(QualityId::sizes_corrected, sizes_corrected);

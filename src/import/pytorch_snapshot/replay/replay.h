@@ -18,10 +18,13 @@ namespace tidemark::pytorch {
 
 /// Counts; bytes where the name says so. All zero for a complete trace that agrees with the final segments.
 struct ReplayQuality {
-  // The beginning of the trace is lost.
-  std::uint64_t initial_blocks = 0;  ///< alive before the first entry
+  // Allocated before the first entry.
+  std::uint64_t initial_blocks = 0;
+  std::uint64_t initial_recorded_blocks =
+      0;  ///< of these, with a stack: PyTorch was recording, and dropped the entries
   std::uint64_t initial_bytes = 0;
   std::uint64_t initial_segments = 0;
+  bool has_entries = true;
   std::uint64_t uncertain_blocks = 0;  ///< of the initial ones: they may be larger or smaller than taken
   std::uint64_t uncertain_bytes = 0;   ///< by so much at most, together
 
