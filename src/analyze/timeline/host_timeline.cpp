@@ -46,8 +46,9 @@ std::vector<ResidentPoint> resident_over_time(const HostSeries& series, std::siz
 
 void take(const std::optional<std::uint64_t>& bytes, std::uint64_t time_ns, std::optional<SampledBytes>& into) {
   if (!bytes) return;
-  if (!into || *bytes > into->peak) into = SampledBytes{*bytes, time_ns, *bytes};
+  if (!into || *bytes > into->peak) into = SampledBytes{*bytes, time_ns, {}, time_ns};
   into->end = *bytes;
+  into->last_at_ns = time_ns;
 }
 
 }  // namespace
@@ -67,7 +68,18 @@ void HostUsageCollector::add(const SampleRecord& record) {
   if (const auto* sample = std::get_if<HostSample>(&record)) add(*sample);
 }
 
+HostUsage HostUsageCollector::result() const {
+  HostUsage memory = memory_;
+  for (auto* value : {&memory.rss, &memory.pss, &memory.anon, &memory.file, &memory.shmem, &memory.swap, &memory.locked,
+                      &memory.pinned, &memory.job_rss, &memory.job_pss, &memory.job_anon, &memory.job_file,
+                      &memory.job_shmem, &memory.job_swap, &memory.cgroup_usage}) {
+    if (*value && last_ns_ - (*value)->last_at_ns > kStaleNs) (*value)->end.reset();
+  }
+  return memory;
+}
+
 void HostUsageCollector::add(const HostSample& sample) {
+  last_ns_ = std::max(last_ns_, sample.time_ns);
   take(sample.rss_bytes, sample.time_ns, memory_.rss);
   take(sample.pss_bytes, sample.time_ns, memory_.pss);
   take(sample.job_rss_bytes, sample.time_ns, memory_.job_rss);

@@ -15,8 +15,14 @@ namespace tidemark {
 struct SampledBytes {
   std::uint64_t peak = 0;
   std::uint64_t peak_at_ns = 0;  ///< the first time
-  std::uint64_t end = 0;         ///< in the last sample that has it
+  std::optional<std::uint64_t>
+      end;                       ///< in the last sample that has it; none where that is older than kStaleNs at the end
+  std::uint64_t last_at_ns = 0;  ///< when that was taken
 };
+
+/// What was read so long before the last sample of the host says nothing of the end. PSS is read every 5 s, or more
+/// rarely where that takes long.
+inline constexpr std::uint64_t kStaleNs = 10'000'000'000;
 
 /// None where no sample has the value. Peaks are the highest samples: in between there may have been more.
 struct HostUsage {
@@ -51,10 +57,11 @@ class HostUsageCollector {
   /// Ignores samples of anything else.
   void add(const SampleRecord& record);
   void add(const HostSample& sample);
-  [[nodiscard]] const HostUsage& result() const { return memory_; }
+  [[nodiscard]] HostUsage result() const;
 
  private:
   HostUsage memory_;
+  std::uint64_t last_ns_ = 0;  // of the samples
   std::optional<std::uint64_t> first_oom_kills_;
 };
 

@@ -128,7 +128,7 @@ void describe(Visitor& v, const SampledBytes& bytes) {
   v.type("SampledBytes", "A value that was sampled: its highest sample, and the last.", kCommonTypes);
   v.field("peak_bytes", bytes.peak);
   v.field("peak_at_ns", bytes.peak_at_ns);
-  v.field("end_bytes", bytes.end);
+  v.field("end_bytes", bytes.end, "null: last read more than 10 s before the end");
 }
 
 template <typename Visitor>

@@ -17,7 +17,9 @@ Tone tone_of(Severity severity) {
 }
 
 std::string peak_and_end(const SampledBytes& bytes) {
-  return fmt::format("{} {}, {} at end", format_bytes(bytes.peak), at_text(bytes.peak_at_ns), format_bytes(bytes.end));
+  const std::string end =
+      bytes.end ? format_bytes(*bytes.end) : fmt::format("n/a (last read {})", at_text(bytes.last_at_ns));
+  return fmt::format("{} {}, {} at end", format_bytes(bytes.peak), at_text(bytes.peak_at_ns), end);
 }
 
 std::string cgroup_text(const HostUsage& host) {

@@ -38,5 +38,19 @@ TEST(HostUsage, KeepsTheFirstHighestAndTheLastSample) {
   EXPECT_TRUE(HostUsageCollector().result().empty());
 }
 
+TEST(HostUsage, WhatWasReadLongBeforeTheEndSaysNothingOfIt) {
+  constexpr std::uint64_t kSecond = 1'000'000'000;
+  HostUsageCollector collector;
+  collector.add(sample(kSecond, 100, 90));
+  collector.add(sample(11 * kSecond, 200, {}));
+  EXPECT_EQ(collector.result().pss->end, 90U);
+  collector.add(sample(12 * kSecond, 300, {}));
+  const HostUsage host = collector.result();
+  EXPECT_EQ(host.pss->end, std::nullopt);
+  EXPECT_EQ(host.pss->last_at_ns, kSecond);
+  EXPECT_EQ(host.pss->peak, 90U);
+  EXPECT_EQ(host.rss->end, 300U);
+}
+
 }  // namespace
 }  // namespace tidemark

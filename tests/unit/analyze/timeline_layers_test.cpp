@@ -146,7 +146,7 @@ TEST(TimelineHost, HasTheSamplesOfTheProcess) {
   EXPECT_THAT(pairs_of(timeline.host->pss), ElementsAre(Pair(5, 90), Pair(15, 95)));
   EXPECT_EQ(timeline.host->rss->peak, 120U);
   EXPECT_EQ(timeline.host->rss->peak_at_ns, 10U);
-  EXPECT_EQ(timeline.host->rss->end, 110U);
+  EXPECT_EQ(timeline.host->rss->end.value_or(0), 110U);
   EXPECT_EQ(timeline.host->pss->peak, 95U);
   EXPECT_EQ(timeline.host->end_ns(), 15U);
 }

@@ -22,6 +22,10 @@ TEST(HostFacts, NameWhatTheJobAndTheControlGroupHeld) {
   host.cgroup_usage = SampledBytes{3 * kGiB, 1'000'000'000, 2 * kGiB};
   EXPECT_THAT(lines(host), ::testing::ElementsAre("peak RSS: 700.0 MiB at 2.000 s, 600.0 MiB at end"))
       << "one process is the job, and a group without a limit is the machine";
+  host.rss->end.reset();
+  host.rss->last_at_ns = 2'000'000'000;
+  EXPECT_THAT(lines(host), ::testing::ElementsAre("peak RSS: 700.0 MiB at 2.000 s, n/a (last read at 2.000 s) at end"));
+  host.rss->end = 600 * kMiB;
   host.most_job_processes = 3;
   host.cgroup_limit_bytes = 4 * kGiB;
   host.cgroup_oom_kills = 1;
