@@ -19,7 +19,6 @@ pkg_check_modules(CAIRO REQUIRED IMPORTED_TARGET cairo)
 pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
 pkg_check_modules(ELF REQUIRED IMPORTED_TARGET libelf)
 pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
-pkg_check_modules(EVENT REQUIRED IMPORTED_TARGET libevent_extra libevent_core)
 pkg_check_modules(NCURSES REQUIRED ncursesw)
 
 # Without the macros of its pkg-config file, which are those of every compilation with glibc anyway.

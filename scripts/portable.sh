@@ -10,7 +10,7 @@ libraries=$portable_folder/usr/lib/$(uname -m)-linux-gnu
 
 # The compiler knows no folder of this machine; it is shown the headers and archives of these packages, without shared libraries.
 gather_libraries() {
-  local packages=(libbrotli-dev libcairo2-dev libcli11-dev libelf-dev libevent-dev libexpat1-dev libfmt-dev libfontconfig-dev libfreetype-dev
+  local packages=(libbrotli-dev libcairo2-dev libcli11-dev libelf-dev libexpat1-dev libfmt-dev libfontconfig-dev libfreetype-dev
     liblz4-dev liblzma-dev libncurses-dev libpixman-1-dev libpng-dev libprotozero-dev libsqlite3-dev libutf8proc-dev libzstd-dev nlohmann-json3-dev zlib1g-dev)
   packages+=("$(dpkg-query -W -f '${Depends}' libpython3-dev | grep -o '^libpython[0-9.]*-dev')")
   rm -rf "${portable_folder:?}"/{usr,licences}

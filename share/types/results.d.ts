@@ -2420,6 +2420,10 @@ export interface NewStorages {
   count: number;
   bytes: number;
   asked_about: number;
+  /** UTC */
+  answered: string;
+  /** why that was not at the end; null: it was */
+  older_because: string | null;
   /** for which the program was held up */
   seconds_to_answer: number;
   /** of the search for chains */

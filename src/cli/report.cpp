@@ -29,10 +29,12 @@ html::PageOptions options_for(const ReportOptions& options) {
 int run(const ReportOptions& options) {
   const auto status = check_output(options.files, options.output, true, "an HTML page", "report.html");
   if (!status) return fail(status.error().message);
+  constexpr std::size_t kFew = 50;  // they fit, or are read in seconds
   const auto rules = read_rules(options.owners.rules);
   if (!rules) return fail(rules.error().message);
   const html::PageOptions what = options_for(options);
   std::vector<html::PageContents> pages;
+  std::size_t bytes = 0;  // of the page, at least: thousands of recordings are not read in vain
   const auto open = [&](const std::string& path, const Progress& progress) {
     return open_attributed(path, progress, *rules);
   };
@@ -41,6 +43,8 @@ int run(const ReportOptions& options) {
         auto contents = html::collect_page_contents(store, symbols, what, store.attribution.get());
         if (!contents) return contents.error();
         pages.push_back(std::move(*contents));
+        if (options.files.size() > kFew) bytes += html::least_bytes(pages.back());
+        if (bytes > kMaxHtmlBytes) return html::too_large_error(pages.size(), options.files.size());
         return {};
       });
   if (!read) return fail(read.error().message);

@@ -1,35 +1,42 @@
 #include "http/endpoint.h"
 
-#include <event2/buffer.h>
-#include <event2/event.h>
-#include <event2/http.h>
-#include <event2/listener.h>
+#include <arpa/inet.h>
+#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <netinet/in.h>
+#include <poll.h>
+#include <strings.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <ctime>
+#include <optional>
 #include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/scoped_fd.h"
 #include "base/thread_without_signals.h"
+#include "http/connection.h"
+#include "http/request.h"
 
 namespace tidemark {
 namespace {
 
-constexpr int kPatienceSeconds = 10;  // with a client
-constexpr ev_ssize_t kMaxHeaderBytes = 8192;
-constexpr timeval kPauseWithoutDescriptors{0, 200'000};
-constexpr int kUnauthorized = 401;
-constexpr int kForbidden = 403;
+using Clock = HttpConnection::Clock;
+
+constexpr std::chrono::milliseconds kPauseWithoutDescriptors{200};
+constexpr std::string_view kText = "text/plain; charset=utf-8";
 
 // As long for all guesses: how much of it was right cannot be measured.
-bool same(std::string_view left, std::string_view right) {
+bool is_secret(std::string_view left, std::string_view right) {
   if (left.size() != right.size()) return false;
   unsigned char difference = 0;
   for (std::size_t index = 0; index < left.size(); ++index) {
@@ -38,50 +45,69 @@ bool same(std::string_view left, std::string_view right) {
   return difference == 0;
 }
 
-bool is_this_host(const char* host) {
-  if (host == nullptr) return false;
-  const std::string_view name = host;
-  return name == "localhost" || name == "[::1]" || is_loopback({std::string(name)});
+bool is_this_host(const std::string& host) {
+  return ::strcasecmp(host.c_str(), "localhost") == 0 || host == "[::1]" || is_loopback({host});
 }
 
-// Without a descriptor for it, a connection would be reported again and again.
-void pause_listening(evconnlistener* listener, void* /*server*/) {
-  evconnlistener_disable(listener);
-  const auto resume = [](evutil_socket_t, short, void* paused) {
-    evconnlistener_enable(static_cast<evconnlistener*>(paused));
-  };
-  event_base_once(evconnlistener_get_base(listener), -1, EV_TIMEOUT, resume, listener, &kPauseWithoutDescriptors);
+// Most of the descriptors are for what this process does besides.
+std::size_t max_connections() {
+  constexpr rlim_t kShare = 8;
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return 1;
+  return static_cast<std::size_t>(std::clamp<rlim_t>(limit.rlim_cur / kShare, 1, Endpoint::kMaxConnections));
 }
 
-void reply(evhttp_request* request, int code, const char* reason, std::string_view content_type,
-           std::string_view body) {
-  evkeyvalq* const headers = evhttp_request_get_output_headers(request);
-  evhttp_add_header(headers, "Content-Type", std::string(content_type).c_str());
-  evhttp_add_header(headers, "Cache-Control", "no-store");
-  evhttp_add_header(headers, "X-Content-Type-Options", "nosniff");
-  if (code == kUnauthorized) evhttp_add_header(headers, "WWW-Authenticate", "Bearer");
-  evbuffer_add(evhttp_request_get_output_buffer(request), body.data(), body.size());
-  evhttp_send_reply(request, code, reason, nullptr);
+struct SocketName {
+  sockaddr_storage storage{};
+  socklen_t length = 0;
+
+  explicit SocketName(const EndpointOptions& options) {
+    auto* const six = reinterpret_cast<sockaddr_in6*>(&storage);
+    auto* const four = reinterpret_cast<sockaddr_in*>(&storage);
+    if (::inet_pton(AF_INET6, options.address.c_str(), &six->sin6_addr) == 1) {
+      storage.ss_family = AF_INET6;
+      six->sin6_port = htons(options.port);
+      length = sizeof(*six);
+    } else if (::inet_pton(AF_INET, options.address.c_str(), &four->sin_addr) == 1) {
+      storage.ss_family = AF_INET;
+      four->sin_port = htons(options.port);
+      length = sizeof(*four);
+    }
+  }
+  [[nodiscard]] sockaddr* address() { return reinterpret_cast<sockaddr*>(&storage); }
+  [[nodiscard]] std::uint16_t port() const {
+    return ntohs(storage.ss_family == AF_INET6 ? reinterpret_cast<const sockaddr_in6*>(&storage)->sin6_port
+                                               : reinterpret_cast<const sockaddr_in*>(&storage)->sin_port);
+  }
+};
+
+struct Answer {
+  std::string_view status;  ///< "200 OK"
+  std::string_view content_type;
+  std::string_view headers;  ///< further ones
+  std::string content;
+};
+
+std::string to_message(const Answer& answer, bool head_only) {
+  // One request a connection: a client that sends the next one has its own time and its own place.
+  std::string message = fmt::format(
+      "HTTP/1.1 {}\r\nDate: {:%a, %d %b %Y %H:%M:%S} GMT\r\nContent-Type: {}\r\nContent-Length: {}\r\n{}"
+      "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n",
+      answer.status, fmt::gmtime(std::time(nullptr)), answer.content_type, answer.content.size(), answer.headers);
+  return head_only ? message : message + answer.content;
 }
 
 }  // namespace
 
 struct Endpoint::Server {
-  template <auto Free>
-  struct CDeleter {
-    template <typename T>
-    void operator()(T* object) const {
-      Free(object);
-    }
-  };
-
   EndpointOptions options;
   std::string content_type;
   std::function<std::string()> page;
-  std::unique_ptr<event_base, CDeleter<event_base_free>> base;
-  std::unique_ptr<evhttp, CDeleter<evhttp_free>> http;
+  ScopedFd socket;
   ScopedFd stop{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
-  std::unique_ptr<event, CDeleter<event_free>> stopping;
+  std::size_t most = max_connections();
+  std::vector<HttpConnection> connections;  ///< oldest first
+  std::optional<Clock::time_point> paused_until;
   std::thread thread;
 
   ~Server() {
@@ -92,49 +118,104 @@ struct Endpoint::Server {
   }
 
   Result<std::uint16_t> listen();
-  [[nodiscard]] bool may_read(evhttp_request* request) const;
-  void answer(evhttp_request* request);
+  [[nodiscard]] bool may_read(const HttpRequest& request) const;
+  [[nodiscard]] Answer answer(const HttpRequest& request) const;
+  void run();
+  void proceed(const std::vector<pollfd>& ready);
+  void accept_one();
+  [[nodiscard]] int poll_timeout_ms() const;
 };
 
 Result<std::uint16_t> Endpoint::Server::listen() {
-  const auto failed = [this](int error) {
+  const auto failed = [this] {
     const std::string where = fmt::format("cannot listen at {} port {}", options.address, options.port);
-    if (error == EADDRINUSE) return Error{where + ": another program does (choose another port)"};
-    return Error{fmt::format("{}: {}", where, std::strerror(error))};
+    if (errno == EADDRINUSE) return Error{where + ": another program does (choose another port)"};
+    return Error{fmt::format("{}: {}", where, std::strerror(errno))};
   };
-  evhttp_bound_socket* const bound = evhttp_bind_socket_with_handle(http.get(), options.address.c_str(), options.port);
-  if (bound == nullptr) return failed(errno);
-  evconnlistener_set_error_cb(evhttp_bound_socket_get_listener(bound), pause_listening);
-  sockaddr_storage name{};
-  socklen_t length = sizeof(name);
-  if (::getsockname(evhttp_bound_socket_get_fd(bound), reinterpret_cast<sockaddr*>(&name), &length) != 0) {
-    return failed(errno);
+  SocketName name(options);
+  socket.reset(::socket(name.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const int on = 1;  // a port whose earlier connections are remembered for a while
+  if (!socket || ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
+      ::bind(socket.get(), name.address(), name.length) != 0 || ::listen(socket.get(), SOMAXCONN) != 0 ||
+      ::getsockname(socket.get(), name.address(), &name.length) != 0) {
+    return failed();
   }
-  return ntohs(name.ss_family == AF_INET6 ? reinterpret_cast<sockaddr_in6*>(&name)->sin6_port
-                                          : reinterpret_cast<sockaddr_in*>(&name)->sin_port);
+  return name.port();
 }
 
-bool Endpoint::Server::may_read(evhttp_request* request) const {
-  if (options.token.empty()) return is_this_host(evhttp_request_get_host(request));
-  const char* const shown = evhttp_find_header(evhttp_request_get_input_headers(request), "Authorization");
-  return shown != nullptr && same(shown, "Bearer " + options.token);
+bool Endpoint::Server::may_read(const HttpRequest& request) const {
+  if (options.token.empty()) return is_this_host(request.host);
+  return request.authorization && is_secret(*request.authorization, "Bearer " + options.token);
 }
 
-void Endpoint::Server::answer(evhttp_request* request) {
-  const evhttp_uri* const uri = evhttp_request_get_evhttp_uri(request);
-  const char* const given = uri == nullptr ? nullptr : evhttp_uri_get_path(uri);
-  const std::string_view path = given == nullptr ? "" : given;
-  constexpr std::string_view kText = "text/plain; charset=utf-8";
+Answer Endpoint::Server::answer(const HttpRequest& request) const {
+  if (request.state == RequestState::too_long) {
+    return {"431 Request Header Fields Too Large", kText, "", "the request is too long\n"};
+  }
+  if (request.state == RequestState::has_content) {
+    return {"413 Content Too Large", kText, "", "the request has a body\n"};
+  }
+  if (request.state != RequestState::complete) return {"400 Bad Request", kText, "", "not understood\n"};
   if (!may_read(request)) {
-    if (!options.token.empty()) return reply(request, kUnauthorized, "Unauthorized", kText, "a token is needed\n");
-    return reply(request, kForbidden, "Forbidden", kText, "this page is for programs of this machine\n");
+    if (options.token.empty()) return {"403 Forbidden", kText, "", "this page is for programs of this machine\n"};
+    return {"401 Unauthorized", kText, "WWW-Authenticate: Bearer\r\n", "a token is needed\n"};
   }
-  if (path == "/metrics") return reply(request, HTTP_OK, "OK", content_type, page());
-  if (path == "/" || path.empty()) {
-    return reply(request, HTTP_OK, "OK", "text/html; charset=utf-8",
-                 "<!doctype html><a href=\"/metrics\">/metrics</a>\n");
+  if (request.method != "GET" && request.method != "HEAD") {
+    return {"405 Method Not Allowed", kText, "Allow: GET, HEAD\r\n", "this page is only read\n"};
   }
-  reply(request, HTTP_NOTFOUND, "Not Found", kText, "try /metrics\n");
+  if (request.path == "/metrics") return {"200 OK", content_type, "", page()};
+  if (request.path == "/") {
+    return {"200 OK", "text/html; charset=utf-8", "", "<!doctype html><a href=\"/metrics\">/metrics</a>\n"};
+  }
+  return {"404 Not Found", kText, "", "try /metrics\n"};
+}
+
+void Endpoint::Server::run() {
+  std::vector<pollfd> polled;
+  while (true) {
+    if (paused_until && Clock::now() >= *paused_until) paused_until.reset();
+    polled = {{stop.get(), POLLIN, 0}, {paused_until ? -1 : socket.get(), POLLIN, 0}};
+    for (const HttpConnection& connection : connections) polled.push_back({connection.fd(), connection.events(), 0});
+    if (::poll(polled.data(), polled.size(), poll_timeout_ms()) < 0) continue;  // interrupted, or without memory
+    if (polled[0].revents != 0) return;
+    proceed({polled.begin() + 2, polled.end()});
+    // One at a time: each is asked for its request before another one can take its place.
+    if (polled[1].revents != 0) accept_one();
+  }
+}
+
+// `ready`: of each connection, in their order.
+void Endpoint::Server::proceed(const std::vector<pollfd>& ready) {
+  const auto respond = [this](const HttpRequest& request) {
+    return to_message(answer(request), request.method == "HEAD");
+  };
+  const Clock::time_point now = Clock::now();
+  std::size_t position = 0;
+  std::erase_if(connections, [&](HttpConnection& connection) {
+    const bool is_ready = ready[position++].revents != 0;
+    return (is_ready && !connection.proceed(respond)) || now >= connection.deadline();
+  });
+}
+
+// Whoever sends a request has its answer within milliseconds: the oldest of many is one that does not.
+void Endpoint::Server::accept_one() {
+  ScopedFd client(::accept4(socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (client) {
+    if (connections.size() >= most) connections.erase(connections.begin());
+    connections.emplace_back(std::move(client), Clock::now() + options.max_time);
+  } else if (!HttpConnection::would_wait() && errno != ECONNABORTED) {
+    // Without a descriptor for it, a connection would be reported again and again.
+    paused_until = Clock::now() + kPauseWithoutDescriptors;
+  }
+}
+
+int Endpoint::Server::poll_timeout_ms() const {
+  std::optional<Clock::time_point> next = paused_until;
+  for (const HttpConnection& connection : connections)
+    next = std::min(next.value_or(connection.deadline()), connection.deadline());
+  if (!next) return -1;
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(*next - Clock::now());
+  return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
 }
 
 Endpoint::Endpoint(std::unique_ptr<Server> server) : server_(std::move(server)) {}
@@ -148,36 +229,18 @@ Result<std::unique_ptr<Endpoint>> Endpoint::start(const EndpointOptions& options
                     "clients have to show, or listen at 127.0.0.1",
                     options.address)};
   }
-  event_set_log_callback([](int, const char*) {});  // it would write to stderr
   auto server = std::make_unique<Server>();
   server->options = options;
   server->content_type = std::move(content_type);
   server->page = std::move(page);
-  server->base.reset(event_base_new());
-  if (server->base) server->http.reset(evhttp_new(server->base.get()));
-  if (!server->http || !server->stop) return Error{"cannot listen: out of memory or descriptors"};
-
-  evhttp* const http = server->http.get();
-  evhttp_set_allowed_methods(http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
-  evhttp_set_max_headers_size(http, kMaxHeaderBytes);
-  evhttp_set_max_body_size(http, 0);
-  evhttp_set_timeout(http, kPatienceSeconds);
-  evhttp_set_gencb(
-      http, [](evhttp_request* request, void* self) { static_cast<Server*>(self)->answer(request); }, server.get());
-  const auto stop = [](evutil_socket_t, short, void* base) { event_base_loopbreak(static_cast<event_base*>(base)); };
-  server->stopping.reset(event_new(server->base.get(), server->stop.get(), EV_READ, stop, server->base.get()));
-  if (!server->stopping || event_add(server->stopping.get(), nullptr) != 0)
-    return Error{"cannot listen: out of memory"};
-
+  if (!server->stop) return Error{fmt::format("cannot listen: {}", std::strerror(errno))};
   const auto port = server->listen();
   if (!port) return port.error();
   const bool six = options.address.find(':') != std::string::npos;
   std::unique_ptr<Endpoint> endpoint(new Endpoint(std::move(server)));
   endpoint->url_ = fmt::format("http://{}{}{}:{}/metrics", six ? "[" : "", options.address, six ? "]" : "", *port);
-  // SIGPIPE of clients that are gone, too.
   try {
-    endpoint->server_->thread =
-        thread_without_signals([base = endpoint->server_->base.get()] { event_base_dispatch(base); });
+    endpoint->server_->thread = thread_without_signals([server = endpoint->server_.get()] { server->run(); });
   } catch (const std::system_error& error) {
     return Error{fmt::format("cannot listen: no thread can be started ({})", error.code().message())};
   }

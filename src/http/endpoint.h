@@ -1,6 +1,8 @@
 // A page that is served over HTTP: what Prometheus scrapes.
 #pragma once
 
+#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -14,6 +16,7 @@ struct EndpointOptions {
   std::string address;     ///< "127.0.0.1", "::1", "0.0.0.0": no names
   std::uint16_t port = 0;  ///< 0: any that is free
   std::string token = {};  ///< what clients have to show (Authorization: Bearer TOKEN); empty: nothing
+  std::chrono::milliseconds max_time{10'000};  ///< of a request with its answer, however often something comes
 };
 
 /// "127.0.0.1:9400", "[::1]:9400", "localhost:9400", ":9400" (this machine only) or "9400". The error says what is
@@ -28,9 +31,15 @@ struct EndpointOptions {
 
 /// Answers GET and HEAD of /metrics, and of / with a link, on a thread of its own. Who it does not know gets no page:
 /// with a token those that do not show it, without one those that ask for a host other than this one (a web page that
-/// a browser took for a part of this machine). Requests are small and have 10 s.
+/// a browser took for a part of this machine).
+///
+/// Clients cannot use up the descriptors or the memory of this process: each sends one request, of at most 8 KiB, and
+/// has EndpointOptions::max_time for all of it and its answer. When all connections are taken, the oldest is closed for
+/// the next: a client that sends its request at once has its answer long before.
 class Endpoint {
  public:
+  static constexpr std::size_t kMaxConnections = 64;  ///< and at most an eighth of the descriptors (RLIMIT_NOFILE)
+
   /// `page` makes the page, on the endpoint's thread. Refuses addresses other than loopback without a token. The error
   /// names the address and what to do.
   static Result<std::unique_ptr<Endpoint>> start(const EndpointOptions& options, std::string content_type,

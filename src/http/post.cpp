@@ -7,6 +7,7 @@
 #include <array>
 #include <charconv>
 #include <memory>
+#include <utility>
 
 #include "http/curl_api.h"
 
@@ -14,17 +15,29 @@ namespace tidemark {
 namespace {
 
 constexpr std::size_t kMaxAnswerBytes = 4096;
+constexpr std::size_t kMaxHeaderBytes = std::size_t{64} << 10;
 constexpr long kMaxRetrySeconds = 3600;
 constexpr std::chrono::milliseconds kPatienceToConnect{5000};
 
-// Says that it took everything: an answer that is longer is no error.
-std::size_t take_body(char* bytes, std::size_t size, std::size_t count, void* answer) {
-  std::string& body = static_cast<PostAnswer*>(answer)->body;
+struct Received {
+  PostAnswer answer;
+  std::size_t header_bytes = 0;
+  bool is_cut = false;  // the rest of a body that is longer was not waited for
+};
+
+// Ends the transfer where it says that it took less: what comes after that is nobody's.
+std::size_t take_body(char* bytes, std::size_t size, std::size_t count, void* into) {
+  Received& received = *static_cast<Received*>(into);
+  std::string& body = received.answer.body;
   body.append(bytes, std::min(size * count, kMaxAnswerBytes - body.size()));
-  return size * count;
+  received.is_cut = body.size() == kMaxAnswerBytes;
+  return received.is_cut ? 0 : size * count;
 }
 
-std::size_t take_header(char* bytes, std::size_t size, std::size_t count, void* answer) {
+std::size_t take_header(char* bytes, std::size_t size, std::size_t count, void* into) {
+  Received& received = *static_cast<Received*>(into);
+  received.header_bytes += size * count;
+  if (received.header_bytes > kMaxHeaderBytes) return 0;
   constexpr std::string_view kName = "retry-after:";
   const std::string_view line(bytes, size * count);
   if (line.size() > kName.size() && ::strncasecmp(line.data(), kName.data(), kName.size()) == 0) {
@@ -32,7 +45,7 @@ std::size_t take_header(char* bytes, std::size_t size, std::size_t count, void* 
     long seconds = 0;
     const auto [rest, error] = std::from_chars(line.data() + begin, line.data() + line.size(), seconds);
     if (error == std::errc() && seconds >= 0) {  // else a date, which few send
-      static_cast<PostAnswer*>(answer)->retry_after = std::chrono::seconds(std::min(seconds, kMaxRetrySeconds));
+      received.answer.retry_after = std::chrono::seconds(std::min(seconds, kMaxRetrySeconds));
     }
   }
   return size * count;
@@ -77,7 +90,7 @@ Result<PostAnswer> post(const PostRequest& request, const std::atomic<bool>& sto
   for (const std::string& header : request.headers) add_header(header);
   add_header("Expect:");  // else larger bodies wait for a "100 Continue"
 
-  PostAnswer answer;
+  Received received;
   std::array<char, curl::kErrorSize> problem{};
   const auto set = [&](curl::Option option, auto value) { return f.easy_setopt(handle.get(), option, value); };
   set(curl::kUrl, request.url.c_str());
@@ -92,22 +105,22 @@ Result<PostAnswer> post(const PostRequest& request, const std::atomic<bool>& sto
   set(curl::kConnectTimeoutMs, static_cast<long>(std::min(request.patience, kPatienceToConnect).count()));
   set(curl::kErrorBuffer, problem.data());
   set(curl::kWriteFunction, static_cast<curl::Receive>(take_body));
-  set(curl::kWriteData, static_cast<void*>(&answer));
+  set(curl::kWriteData, static_cast<void*>(&received));
   set(curl::kHeaderFunction, static_cast<curl::Receive>(take_header));
-  set(curl::kHeaderData, static_cast<void*>(&answer));
+  set(curl::kHeaderData, static_cast<void*>(&received));
   set(curl::kNoProgress, 0L);
   set(curl::kProgressFunction, static_cast<curl::Progress>(is_stopped));
   set(curl::kProgressData, const_cast<void*>(static_cast<const void*>(&stop)));
 
   const curl::Code code = f.easy_perform(handle.get());
-  if (code != curl::kOk) {
+  if (code != curl::kOk && !received.is_cut) {
     return Error{
         fmt::format("{}: {}", shown_url(request.url), problem[0] != 0 ? problem.data() : f.easy_strerror(code))};
   }
   long status = 0;
   f.easy_getinfo(handle.get(), curl::kResponseCode, &status);
-  answer.status = static_cast<int>(status);
-  return answer;
+  received.answer.status = static_cast<int>(status);
+  return std::move(received.answer);
 }
 
 }  // namespace tidemark

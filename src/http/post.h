@@ -16,18 +16,19 @@ namespace tidemark {
 struct PostRequest {
   std::string url;  ///< http or https
   std::string_view body;
-  std::vector<std::string> headers = {};  ///< "Content-Type: application/json"
-  std::chrono::milliseconds patience{10'000};
+  std::vector<std::string> headers = {};       ///< "Content-Type: application/json"
+  std::chrono::milliseconds patience{10'000};  ///< for all of it, up to the end of the answer
 };
 
 struct PostAnswer {
   int status = 0;                                   ///< 200
   std::optional<std::chrono::seconds> retry_after;  ///< where the server said so, at most an hour
-  std::string body;                                 ///< at most its first 4 KiB
+  std::string body;                                 ///< at most its first 4 KiB; the rest is not waited for
 };
 
-/// An error where no answer came: no libcurl, no connection, no answer in time. `stop`: gives up soon once it is true.
-/// Follows no redirection; goes through the proxies of the environment (https_proxy). Any thread; blocks.
+/// An error where no answer came: no libcurl, no connection, no answer in time, more than 64 KiB of headers. `stop`:
+/// gives up soon once it is true. Follows no redirection; goes through the proxies of the environment (https_proxy).
+/// Any thread; blocks.
 [[nodiscard]] Result<PostAnswer> post(const PostRequest& request, const std::atomic<bool>& stop);
 
 /// Whether a text is a URL that post() takes; the error says what is expected.

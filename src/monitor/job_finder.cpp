@@ -1,6 +1,7 @@
 #include "monitor/job_finder.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -45,9 +46,23 @@ std::string name_of(std::int64_t pid, const std::string& root) {
   return trimmed(read_file(fmt::format("{}/proc/{}/comm", root, pid)).value_or(""));
 }
 
+// Who has started it.
+std::optional<std::uint64_t> owner_of(std::int64_t pid, const std::string& root) {
+  return number_after(read_file(fmt::format("{}/proc/{}/status", root, pid)).value_or(""), "Uid:");
+}
+
+bool runs_this_program(std::int64_t pid, const std::string& root) {
+  struct stat of_process {};
+  struct stat of_this {};
+  return ::stat(fmt::format("{}/proc/{}/exe", root, pid).c_str(), &of_process) == 0 &&
+         ::stat("/proc/self/exe", &of_this) == 0 && of_process.st_dev == of_this.st_dev &&
+         of_process.st_ino == of_this.st_ino;
+}
+
+// It is left out of what a job takes, so that its name alone is not enough where it is another user's.
 bool is_of_recorder(std::int64_t pid, const std::string& root) {
   const std::string name = name_of(pid, root);
-  return name == kRecorder || name == kWitness;
+  return (name == kRecorder || name == kWitness) && (owner_of(pid, root) == ::getuid() || runs_this_program(pid, root));
 }
 
 // Empty where it may not be known: of other users' processes.
@@ -108,13 +123,20 @@ std::vector<std::int64_t> JobFinder::recorded() const {
     if (!number) continue;
     const auto pid = static_cast<std::int64_t>(*number);
     if (name_of(pid, root_) != kRecorder || pid == ::getpid()) continue;
+    const auto owner = owner_of(pid, root_);
+    const bool is_own = owner == ::getuid();
+    if (!owner || (!is_own && ::getuid() != 0)) continue;
+    // Anyone may call a program so: what another user's says it records is that user's.
+    const auto add = [&](std::int64_t program) {
+      if (is_own || owner_of(program, root_) == owner) found.push_back(program);
+    };
     if (is_child_of_program(pid, root_)) {
       const auto program = stat_field(pid, root_, 4);
-      if (program.value_or(1) > 1) found.push_back(static_cast<std::int64_t>(*program));  // 1: it has ended
+      if (program.value_or(1) > 1) add(static_cast<std::int64_t>(*program));  // 1: it has ended
       continue;
     }
     for (const std::int64_t below : descendants_of(pid, root_)) {
-      if (!is_of_recorder(below, root_)) found.push_back(below);
+      if (!is_of_recorder(below, root_)) add(below);
     }
   }
   return found;

@@ -19,7 +19,7 @@ class JobFinder {
  public:
   /// With a PID: that process, unless it has ended, and all below it. Without: those that devices list, with those
   /// below them that run the same executable (workers of a DataLoader, forked or spawned), and those that are being
-  /// recorded.
+  /// recorded, by this user; for root, by any user, of the same user's programs.
   JobFinder(std::optional<std::int64_t> pid, std::string root);
 
   [[nodiscard]] std::vector<JobProcess> find(const std::vector<std::int64_t>& on_devices) const;

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -19,6 +20,12 @@ using Json = nlohmann::json;
 constexpr std::size_t kMaxStorages = 256;
 constexpr std::size_t kMaxTexts = 8;  // chains of a storage, or notes
 constexpr std::size_t kMaxText = 2000;
+constexpr double kLongestWait = 86'400;  // seconds; a program may say any time
+
+std::uint64_t wall_ns() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return static_cast<std::uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(now).count());
+}
 
 std::string text_of(const Json& object, const char* key) {
   const auto found = object.find(key);
@@ -122,8 +129,51 @@ Result<ObjectAnswer> ObjectQuestion::answer() const {
   if (!answer_) return Error{kNoAnswer};
   if (auto answer = parse_object_answer(*answer_)) return std::move(*answer);
   const Json said = Json::parse(*answer_, nullptr, false);
+  if (said.is_object() && said.contains("first")) return Error{"the program had no PyTorch when it was asked before"};
   const std::string problem = said.is_object() ? text_of(said, "problem") : "";
   return Error{problem.empty() ? "the program's answer is not understood" : "the program says: " + problem};
+}
+
+ObjectQuestions::ObjectQuestions(const std::string& folder, pid_t pid) : question_(folder, pid) {
+  question_.ask(true);
+}
+
+bool ObjectQuestions::update(Clock::time_point now) {
+  if (waits_ && question_.is_answered()) {
+    waits_ = false;
+    double held_up_seconds = 0;
+    if (std::exchange(has_begun_, true)) {
+      auto answer = question_.answer();
+      problem_ = answer ? "" : answer.error().message;
+      if (answer) {
+        held_up_seconds = std::max(answer->seconds, 0.0);
+        latest_ = std::move(*answer);
+        latest_->answered_wall_ns = wall_ns();
+      }
+    }
+    const auto least = std::chrono::duration<double>(std::min(held_up_seconds * kPauseForEachSecond, kLongestWait));
+    next_ = now + std::max<Clock::duration>(pause_, std::chrono::duration_cast<Clock::duration>(least));
+    pause_ = std::min(2 * pause_, kLongestPause);
+  }
+  return !waits_ && now >= *next_;
+}
+
+void ObjectQuestions::ask() {
+  if (std::exchange(waits_, true)) return;
+  question_.ask(false);
+}
+
+Result<ObjectAnswer> ObjectQuestions::latest(bool runs) const {
+  const char* const unanswered = runs ? kNoAnswer : waits_ ? kEndedBeforeAnswer : kEndedBeforeAskedAgain;
+  const bool is_of_end = runs && !waits_;
+  if (!latest_) return Error{problem_.empty() ? unanswered : problem_};
+  ObjectAnswer answer = *latest_;
+  if (!problem_.empty()) {
+    answer.older_because = problem_;
+  } else if (!is_of_end) {
+    answer.older_because = unanswered;
+  }
+  return answer;
 }
 
 }  // namespace tidemark

@@ -33,6 +33,9 @@ struct ObjectAnswer {
   std::vector<std::string> notes;               ///< what the program could not find out; sentences
   double seconds = 0;                           ///< for which the program was held up
   std::optional<double> stopped_after_seconds;  ///< some chains were not looked for, because that took so long
+  std::uint64_t answered_wall_ns = 0;           ///< when it was read, since 1970
+  std::string
+      older_because;  ///< why there is no later answer, of the end of watching: a clause; empty: it is of the end
 };
 
 /// The answers of a program are hostile input: parse_object_answer() bounds them. None for what is no answer to
@@ -44,6 +47,12 @@ inline constexpr std::size_t kMaxAnswerBytes = std::size_t{1} << 20;
 inline constexpr const char* kNoAnswer =
     "the program did not answer: a Python program does so on its main thread once it has allocated again; this one is "
     "not in Python, has allocated nothing, or its main thread has stayed in one long call";
+
+/// Likewise, of one that has ended meanwhile.
+inline constexpr const char* kEndedBeforeAsked = "the program ended before it was asked";
+inline constexpr const char* kEndedBeforeAskedAgain = "the program ended before it was asked again";
+inline constexpr const char* kEndedBeforeAnswer =
+    "the program ended before it answered: a Python program does so on its main thread once it has allocated again";
 
 /// To one program. Files that nobody took away are removed at the end. Not thread-safe; no call waits.
 class ObjectQuestion {
@@ -65,6 +74,38 @@ class ObjectQuestion {
   std::string stem_;
   std::optional<std::string> answer_;
   bool asked_ = false;
+};
+
+/// The questions to one program while it is watched: "first" at once, and "again" now and then, so that there is an
+/// answer also of a program that ends by itself. The first pause is of 5 s and each one twice as long, up to a minute,
+/// and at least 50 times as long as the latest answer held up the program. Not thread-safe; no call waits.
+class ObjectQuestions {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  ObjectQuestions(const std::string& folder, pid_t pid);
+
+  /// Takes an answer that has come. True when the program is to be asked again, which ask() does.
+  bool update(Clock::time_point now);
+  /// "again", unless the program has not answered yet what it was asked before.
+  void ask();
+  /// Whether it has answered the first time, and is to answer now.
+  [[nodiscard]] bool is_awaited() const { return has_begun_ && waits_; }
+  /// The latest answer. `runs`: whether the program does. The error is a clause: why there is none.
+  [[nodiscard]] Result<ObjectAnswer> latest(bool runs) const;
+
+ private:
+  static constexpr std::chrono::seconds kFirstPause{5};
+  static constexpr std::chrono::seconds kLongestPause{60};
+  static constexpr double kPauseForEachSecond = 50;
+
+  ObjectQuestion question_;
+  bool waits_ = true;
+  bool has_begun_ = false;  // the first question is answered
+  std::optional<Clock::time_point> next_;
+  std::chrono::seconds pause_ = kFirstPause;
+  std::optional<ObjectAnswer> latest_;
+  std::string problem_;  // of the latest answer
 };
 
 }  // namespace tidemark

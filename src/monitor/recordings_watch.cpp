@@ -8,6 +8,7 @@
 
 #include "collect/recorder/live/kept_folder.h"
 #include "collect/recorder/live/socket_folder.h"
+#include "monitor/job_finder.h"
 #include "trace/host_sample.h"
 
 namespace tidemark {
@@ -76,9 +77,7 @@ void RecordingsWatch::update(const MachineState& state, bool only_listed) {
     read_newest(followed, begin + std::max<Clock::duration>(until - begin, {}) / left--);
     if (!followed.process.goes_on()) peaks_.end(followed.recording);
     sample(followed, state);
-    if (!asks_ || followed.question || !followed.process.caught_up || !followed.process.goes_on()) continue;
-    followed.question = std::make_unique<ObjectQuestion>(followed.folder, followed.process.recording.pid);
-    followed.question->ask(true);
+    if (asks_) ask(followed);
   }
   const Clock::time_point now = Clock::now();
   if (!window_ || !steps_pace_.due(now)) return;
@@ -96,41 +95,50 @@ void RecordingsWatch::take_steps() {
   }
 }
 
-void RecordingsWatch::ask_again() {
-  std::size_t waiting = 0;
-  for (Followed& followed : followed_) {
-    if (!followed.question || !is_running(followed) || !followed.question->is_answered()) continue;
-    followed.question->ask(false);
-    followed.asked_again = true;
-    ++waiting;
+void RecordingsWatch::ask(Followed& followed) const {
+  if (!followed.process.caught_up || !is_running(followed)) return;
+  if (!followed.questions) {
+    followed.questions = std::make_unique<ObjectQuestions>(followed.folder, followed.process.recording.pid);
+  } else if (followed.questions->update(Clock::now())) {
+    followed.questions->ask();
   }
-  for (const Clock::time_point until = Clock::now() + kPatience; waiting > 0 && Clock::now() < until;) {
-    std::this_thread::sleep_for(kAnswerInterval);
-    update_recorders();
-    waiting = static_cast<std::size_t>(std::count_if(followed_.begin(), followed_.end(), [this](Followed& followed) {
-      return followed.asked_again && !followed.question->is_answered() && is_running(followed);
-    }));
-  }
-  for (Followed& followed : followed_) followed.ended_meanwhile = followed.asked_again && !is_running(followed);
 }
 
-// Its recorder knows of its end before that is read.
+// Of programs that have answered before.
+void RecordingsWatch::await_answers() {
+  const Clock::time_point until = Clock::now() + kPatience;
+  for (Followed& followed : followed_) {
+    if (!followed.questions) continue;
+    (void)followed.questions->update(Clock::now());
+    if (is_running(followed)) followed.questions->ask();
+  }
+  const auto is_awaited = [this](Followed& followed) {
+    if (!followed.questions) return false;
+    (void)followed.questions->update(Clock::now());
+    return followed.questions->is_awaited() && is_running(followed);
+  };
+  while (std::count_if(followed_.begin(), followed_.end(), is_awaited) > 0 && Clock::now() < until) {
+    std::this_thread::sleep_for(kAnswerInterval);
+    update_recorders();
+  }
+  for (Followed& followed : followed_) followed.ran_at_assessment = is_running(followed);
+}
+
+// The machine knows of its end before its recorder does, and that before it is read.
 bool RecordingsWatch::is_running(const Followed& followed) const {
-  return followed.process.goes_on() && is_told(followed);
+  const std::int64_t pid = followed.process.recording.pid;
+  return followed.process.goes_on() && is_told(followed) && (!followed.start || start_of(pid) == followed.start);
 }
 
 Result<ObjectAnswer> RecordingsWatch::objects(std::size_t position) const {
   const Followed& followed = followed_[position];
-  if (followed.asked_again && (followed.question->is_answered() || !followed.ended_meanwhile)) {
-    return followed.question->answer();
-  }
-  if (followed.asked_again) return Error{"the program ended before it answered"};
-  return Error{is_running(followed) ? kNoAnswer : "the program ended before it was asked again"};
+  if (!followed.questions) return Error{followed.ran_at_assessment ? kNoAnswer : kEndedBeforeAsked};
+  return followed.questions->latest(followed.ran_at_assessment);
 }
 
 void RecordingsWatch::assess() {
   catch_up();
-  if (asks_) ask_again();
+  if (asks_) await_answers();
   if (window_) take_steps();
   for (Followed& followed : followed_) {
     followed.process.growths.clear();
@@ -218,6 +226,7 @@ void RecordingsWatch::follow(const LiveRecording& recording, const std::string& 
   Followed& followed = followed_.emplace_back();
   followed.process.recording = recording;
   followed.folder = socket.substr(0, socket.rfind('/'));
+  followed.start = start_of(recording.pid);
   followed.recording = begin_peaks(followed);
   if (window_) {
     SlidingWindow::Limits past = *window_;

@@ -133,8 +133,9 @@ class RecordingsWatch {
   /// Has RecordedProcess::owners worked out anew, where that is due: every two seconds, less often where it would take
   /// more than a two-hundredth of the time. Needs a window.
   void update_owners();
-  /// From now on, programs with the Python package are asked what storages they have; when assess() is called, which
-  /// are new since and who holds them. Each answer holds a program up for some seconds where it has a million objects.
+  /// From now on, programs in Python are asked what storages they have, and then now and then, and when assess() is
+  /// called, which are new since and who holds them (ObjectQuestions). Each answer holds a program up for some seconds
+  /// where it has a million objects.
   void ask_for_objects() { asks_ = true; }
   /// Reads what there is, looks for training steps now, not when it is due, and says what grows: before a report. Waits
   /// for the answers of programs that have answered the first time and go on, 30 s at most.
@@ -155,7 +156,8 @@ class RecordingsWatch {
   [[nodiscard]] std::vector<ProcessSteps> steps() const;
   /// What was found since the last call of what was used of devices between their samples.
   [[nodiscard]] std::vector<RecordedPeak> take_peaks() { return peaks_.take(); }
-  /// What a program answered, by position in processes(); an error that is a clause: why there is nothing.
+  /// What a program had answered last at the latest assess(), by position in processes(); an error that is a clause:
+  /// why there is nothing.
   [[nodiscard]] Result<ObjectAnswer> objects(std::size_t position) const;
   /// What a recording, by position in processes(), has defined so far; of its marks those of the window.
   [[nodiscard]] const Definitions& definitions(std::size_t position) const {
@@ -174,10 +176,10 @@ class RecordingsWatch {
     std::unique_ptr<Follower> follower;  // null: it could not be opened
     std::optional<SlidingWindow> window;
     StepSources sources;
-    bool read_since = false;                   // sources.take()
-    std::unique_ptr<ObjectQuestion> question;  // null: not asked
-    bool asked_again = false;
-    bool ended_meanwhile = false;              // before it answered
+    bool read_since = false;                     // sources.take()
+    std::optional<std::uint64_t> start;          // start_of() its process; none: not seen from here
+    std::unique_ptr<ObjectQuestions> questions;  // null: not asked
+    bool ran_at_assessment = false;
     std::map<std::int8_t, std::string> uuids;  // of GPUs, by their number in the program
     std::optional<std::uint64_t> sampled_at_ns;
     std::uint64_t taken_until_ns = 0;            // what is read again is not counted again
@@ -216,7 +218,8 @@ class RecordingsWatch {
   [[nodiscard]] static bool is_same(const Followed& followed, Device device, const WatchedDevice& watched);
   void sample(Followed& followed, const MachineState& state) const;
   void take_steps();
-  void ask_again();
+  void ask(Followed& followed) const;
+  void await_answers();
   [[nodiscard]] static const Definitions& definitions_of(const Followed& followed);
   [[nodiscard]] static Store window_of(const Followed& followed);
 

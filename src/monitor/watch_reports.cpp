@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -91,9 +92,16 @@ std::vector<GrowingType> types_of(const ObjectAnswer& answer) {
   return types;
 }
 
+// Up to when what an answer says of addresses holds: later ones may be of other storages.
+std::uint64_t answered_ns(const ObjectAnswer& answer, const LiveRecording& recording) {
+  if (answer.older_because.empty()) return std::numeric_limits<std::uint64_t>::max();
+  return answer.answered_wall_ns - std::min(recording.started_wall_ns, answer.answered_wall_ns);
+}
+
 // The leak that a storage belongs to: its block is one of the leak's stacks.
-LeakObject* leak_of(const HeldStorage& storage, const Store& store, Leaks& leaks) {
+LeakObject* leak_of(const HeldStorage& storage, std::uint64_t answered_ns, const Store& store, Leaks& leaks) {
   for (std::size_t block = store.blocks.count(); block-- > 0;) {
+    if (store.live_changes[store.blocks.birth_change[block]].time_ns > answered_ns) continue;
     if (store.blocks.address[block] != storage.address || store.blocks.death_change[block] != Blocks::kAlive) continue;
     for (const LeakSite& site : leaks.leaks) {
       const auto& stacks = site.stack_ids;
@@ -106,10 +114,11 @@ LeakObject* leak_of(const HeldStorage& storage, const Store& store, Leaks& leaks
 }
 
 // References say more than stacks: of each leak, the mistake that its storages show, that of most bytes.
-void match_mistakes(const ObjectAnswer& answer, const Store& store, Leaks& leaks) {
+void match_mistakes(const ObjectAnswer& answer, const LiveRecording& recording, const Store& store, Leaks& leaks) {
+  const std::uint64_t until_ns = answered_ns(answer, recording);
   std::map<std::pair<LeakObject*, UsualMistake>, std::uint64_t> bytes;
   for (const HeldStorage& storage : answer.storages) {
-    LeakObject* leak = leak_of(storage, store, leaks);
+    LeakObject* leak = leak_of(storage, until_ns, store, leaks);
     if (leak == nullptr) continue;
     const MatchedMistake mistake = match_usual_mistake({leak->kind, storage.chains, {}});
     if (mistake.known_as == Confidence::exact) bytes[{leak, mistake.mistake}] += storage.bytes;
@@ -153,7 +162,7 @@ std::vector<RecordedLeaks> recorded_leaks(const RecordingsWatch& recordings) {
       return;
     }
     found.types = types_of(*objects);
-    match_mistakes(*objects, store, found.leaks);
+    match_mistakes(*objects, processes[n].recording, store, found.leaks);
     found.objects = std::move(*objects);
   });
   return all;

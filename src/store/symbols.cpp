@@ -1,18 +1,15 @@
 #include "store/symbols.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <gelf.h>
 #include <libelf.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "base/demangle.h"
+#include "base/regular_file.h"
 #include "base/scoped_fd.h"
 
 namespace tidemark {
@@ -191,11 +188,9 @@ ElfSymbols::~ElfSymbols() = default;
 
 Result<std::unique_ptr<ElfSymbols>> ElfSymbols::open(const std::string& path, const std::string& build_id) {
   auto impl = std::make_unique<Impl>();
-  // O_NONBLOCK: the path comes from a file; a FIFO there must not hang us before fstat tells.
-  impl->file.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!impl->file) return Error{fmt::format("cannot be opened: {}", std::strerror(errno))};
-  struct stat facts {};
-  if (fstat(impl->file.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) return Error{"not a regular file"};
+  auto file = open_regular_file(path);  // which the recording names
+  if (!file) return file.error();
+  impl->file = std::move(*file);
   if (elf_version(EV_CURRENT) == EV_NONE) return Error{"libelf is too old"};
   impl->elf = elf_begin(impl->file.get(), ELF_C_READ_MMAP, nullptr);
   if (impl->elf == nullptr || elf_kind(impl->elf) != ELF_K_ELF) return Error{"not an ELF file"};

@@ -1,6 +1,5 @@
 #include "phantom/standins/standins.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <fnmatch.h>
 #include <gelf.h>
@@ -8,10 +7,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -22,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/regular_file.h"
 #include "base/result.h"
 #include "base/scoped_fd.h"
 #include "phantom/standins/library_writer.h"
@@ -88,8 +88,9 @@ struct ElfFile {
 
 Result<ElfFile> open_elf(const std::string& path) {
   ElfFile file;
-  file.file.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-  if (!file.file) return Error{fmt::format("{}: cannot be opened: {}", path, std::strerror(errno))};
+  auto opened = open_regular_file(path);
+  if (!opened) return Error{fmt::format("{}: {}", path, opened.error().message)};
+  file.file = std::move(*opened);
   if (elf_version(EV_CURRENT) == EV_NONE) return Error{"libelf is too old"};
   file.elf = elf_begin(file.file.get(), ELF_C_READ_MMAP, nullptr);
   GElf_Ehdr header;
@@ -109,20 +110,25 @@ NeededVersions needed_versions(const ElfFile& file) {
   NeededVersions versions;
   const ElfFile::Section section = file.section(SHT_GNU_verneed);
   if (section.data == nullptr) return versions;
-  int at = 0;
+  // Of a whole file, offsets lead on: those that lead back, or nowhere, would make two billion turns.
+  const auto size = std::min<std::size_t>(section.data->d_size, std::numeric_limits<int>::max());
+  std::size_t versions_left = size / sizeof(Elf64_Vernaux);
+  std::size_t at = 0;
   for (std::size_t entry = 0; entry < section.header.sh_info; ++entry) {
     GElf_Verneed need;
-    if (gelf_getverneed(section.data, at, &need) == nullptr) break;
-    int version_at = at + static_cast<int>(need.vn_aux);
-    for (int index = 0; index < need.vn_cnt; ++index) {
+    if (at >= size || gelf_getverneed(section.data, static_cast<int>(at), &need) == nullptr) break;
+    std::size_t version_at = at + need.vn_aux;
+    for (int index = 0; index < need.vn_cnt && versions_left > 0; ++index, --versions_left) {
       GElf_Vernaux version;
-      if (gelf_getvernaux(section.data, version_at, &version) == nullptr) break;
+      if (version_at >= size || gelf_getvernaux(section.data, static_cast<int>(version_at), &version) == nullptr) break;
       const std::string library = file.text(section.header.sh_link, need.vn_file);
       versions.by_library[library] = file.text(section.header.sh_link, version.vna_name);
       versions.libraries[version.vna_other & 0x7fff] = library;
-      version_at += static_cast<int>(version.vna_next);
+      if (version.vna_next == 0) break;
+      version_at += version.vna_next;
     }
-    at += static_cast<int>(need.vn_next);
+    if (need.vn_next == 0) break;
+    at += need.vn_next;
   }
   return versions;
 }

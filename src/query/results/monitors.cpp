@@ -280,6 +280,8 @@ void describe(Visitor& v, const ObjectAnswer& objects) {
   v.field("count", objects.new_storages);
   v.field("bytes", objects.new_bytes);
   v.field("asked_about", objects.storages.size());
+  v.field("answered", iso_time(objects.answered_wall_ns), "UTC");
+  v.field("older_because", known_text(objects.older_because), "why that was not at the end; null: it was");
   v.field("seconds_to_answer", objects.seconds, "for which the program was held up");
   v.field("stopped_after_seconds", objects.stopped_after_seconds, "of the search for chains");
   v.field("notes", objects.notes, "what the program could not find out");

@@ -115,6 +115,21 @@ std::optional<std::string> page_of(const std::vector<html::PageContents>& pages,
 
 }  // namespace
 
+std::size_t html::least_bytes(html::PageContents contents) {
+  while (html::halve(contents)) {
+  }
+  std::string out;
+  if (contents.is_detailed()) add_recording(out, contents, 0);
+  return out.size();
+}
+
+Error html::too_large_error(std::size_t count, std::size_t of) {
+  return {fmt::format(
+      "{} of {} recordings fill more than the {} that a report may have; name fewer files, show one rank beside the "
+      "table of all with --rank N, or one device with --device",
+      format_count(count), format_count(of), format_bytes(kMaxHtmlBytes))};
+}
+
 Result<std::string> to_html(std::vector<html::PageContents> contents) {
   std::vector<RankRow> rows;
   rows.reserve(contents.size());
@@ -130,9 +145,7 @@ Result<std::string> to_html(std::vector<html::PageContents> contents) {
     bool shortened = false;
     for (html::PageContents& page_contents : pages) shortened |= html::halve(page_contents);
     if (shortened) continue;
-    return Error{fmt::format(
-        "the page would be larger than the {} that a report may have; name fewer files, or one device with --device",
-        format_bytes(kMaxHtmlBytes))};
+    return html::too_large_error(pages.size(), pages.size());
   }
 }
 

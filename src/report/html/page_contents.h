@@ -85,6 +85,12 @@ Result<PageContents> collect_page_contents(const Store& store, Symbols& symbols,
 /// more.
 bool halve(PageContents& contents);
 
+/// What the page needs for this recording at least: with lists as short as halve() makes them.
+[[nodiscard]] std::size_t least_bytes(PageContents contents);
+
+/// `count` recordings of so many are more than a page may hold.
+[[nodiscard]] Error too_large_error(std::size_t count, std::size_t of);
+
 /// Keeps the first `kept` segments of a map.
 void leave_out(PageMap& map, std::size_t kept);
 

@@ -205,6 +205,10 @@ std::string types_text(const RecordedLeaks& of, const Terminal& terminal) {
   std::string text = fmt::format("\n{}: {} storages, {} since it was asked first; of {} of them:\n", title,
                                  format_count(of.objects->new_storages), format_bytes(of.objects->new_bytes),
                                  format_count(of.objects->storages.size()));
+  if (!of.objects->older_because.empty()) {
+    text += fmt::format("  as of {}, the latest answer: {}\n", wall_clock_text(of.objects->answered_wall_ns),
+                        printable(of.objects->older_because));
+  }
   for (const GrowingType& type : of.types) {
     text += fmt::format("  {}, {} in {} storages\n",
                         shown(type.type.empty() ? type.kind : type.kind + " (" + type.type + ")"),

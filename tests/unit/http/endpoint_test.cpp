@@ -3,9 +3,17 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <array>
+#include <cerrno>
+#include <chrono>
 #include <string>
+#include <thread>
+#include <vector>
 
 #include "temporary_folder.h"
 #include "unit/http/http_peer.h"
@@ -13,14 +21,17 @@
 namespace tidemark {
 namespace {
 
+using testing::connect_to;
 using testing::exchange;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using namespace std::chrono_literals;
 using ::testing::StartsWith;
 using testing::TemporaryFolder;
 
-std::unique_ptr<Endpoint> start(const EndpointOptions& options = {"127.0.0.1", 0, ""}) {
-  auto endpoint = Endpoint::start(options, "text/plain", [] { return std::string("the page\n"); });
+std::unique_ptr<Endpoint> start(const EndpointOptions& options = {"127.0.0.1", 0, ""},
+                                const std::string& page = "the page\n") {
+  auto endpoint = Endpoint::start(options, "text/plain", [page] { return page; });
   EXPECT_TRUE(endpoint.ok()) << (endpoint ? "" : endpoint.error().message);
   return std::move(*endpoint);
 }
@@ -117,6 +128,107 @@ TEST(Endpoint, PortInUse) {
   const auto second = Endpoint::start({"127.0.0.1", port_of(*first), ""}, "text/plain", [] { return std::string(); });
   ASSERT_FALSE(second.ok());
   EXPECT_THAT(second.error().message, HasSubstr("another program does"));
+}
+
+// ---- clients that are slow, or mean ----
+
+const std::string kBegun = "GET /metrics HTTP/1.1\r\n" + kHere + "X: ";
+
+// Nothing more comes of it.
+bool is_closed(int fd, std::chrono::milliseconds patience) {
+  pollfd polled{fd, POLLIN, 0};
+  std::array<char, 1> byte{};
+  return ::poll(&polled, 1, static_cast<int>(patience.count())) == 1 && ::recv(fd, byte.data(), 1, 0) <= 0;
+}
+
+std::vector<ScopedFd> slow_clients(const Endpoint& endpoint, std::size_t count) {
+  std::vector<ScopedFd> clients;
+  for (std::size_t n = 0; n < count; ++n) {
+    clients.push_back(connect_to(port_of(endpoint)));
+    EXPECT_EQ(::send(clients.back().get(), kBegun.data(), kBegun.size(), MSG_NOSIGNAL), ssize_t(kBegun.size())) << n;
+  }
+  return clients;
+}
+
+// Connections are accepted in their order: when the last one has its answer, all have been.
+TEST(Endpoint, SlowClientsTakeAFewConnectionsAndKeepNobodyOut) {
+  const auto endpoint = start({"127.0.0.1", 0, "", 1h});
+  const std::size_t count = Endpoint::kMaxConnections + 36;
+  const std::vector<ScopedFd> clients = slow_clients(*endpoint, count);
+  EXPECT_THAT(get(*endpoint, "/metrics", kHere), HasSubstr("the page"));
+  std::size_t closed = 0;
+  // One connection was the last one's, which has been closed since.
+  for (; closed < count && is_closed(clients[closed].get(), closed < 37 ? 60s : 0s); ++closed) {
+  }
+  EXPECT_EQ(closed, 37U) << "the oldest";
+  for (; closed < count; ++closed) EXPECT_FALSE(is_closed(clients[closed].get(), 0s)) << closed;
+  EXPECT_THAT(get(*endpoint, "/metrics", kHere), HasSubstr("the page"));
+}
+
+TEST(Endpoint, MostDescriptorsAreNotForClients) {
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit few{80, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+  const auto endpoint = start({"127.0.0.1", 0, "", 1h});
+  ::setrlimit(RLIMIT_NOFILE, &before);
+  const std::vector<ScopedFd> clients = slow_clients(*endpoint, 20);
+  EXPECT_THAT(get(*endpoint, "/metrics", kHere), HasSubstr("the page"));
+  for (std::size_t n = 0; n < 11; ++n) EXPECT_TRUE(is_closed(clients[n].get(), 60s)) << n;  // 10 are an eighth
+  for (std::size_t n = 11; n < 20; ++n) EXPECT_FALSE(is_closed(clients[n].get(), 0s)) << n;
+}
+
+// Longer than the time itself nothing is waited for: a slow machine takes longer, and that is all.
+TEST(Endpoint, TheTimeIsThatOfTheWholeRequest) {
+  const auto endpoint = start({"127.0.0.1", 0, "", 200ms});
+  const std::vector<ScopedFd> clients = slow_clients(*endpoint, 1);
+  const auto until = std::chrono::steady_clock::now() + 60s;
+  bool closed = false;
+  for (; !closed && std::chrono::steady_clock::now() < until; closed = is_closed(clients[0].get(), 20ms)) {
+    (void)!::send(clients[0].get(), "a", 1, MSG_NOSIGNAL);
+  }
+  EXPECT_TRUE(closed);
+}
+
+TEST(Endpoint, TheTimeIsThatOfTheAnswerToo) {
+  const auto endpoint = start({"127.0.0.1", 0, "", 200ms}, std::string(std::size_t{64} << 20, 'x'));
+  const ScopedFd client = connect_to(port_of(*endpoint));
+  const std::string request = "GET /metrics HTTP/1.1\r\n" + kHere + "\r\n";
+  ASSERT_EQ(::send(client.get(), request.data(), request.size(), MSG_NOSIGNAL), ssize_t(request.size()));
+  std::this_thread::sleep_for(1s);
+  std::size_t received = 0;
+  std::vector<char> bytes(std::size_t{1} << 20);
+  for (ssize_t got = 0; (got = ::recv(client.get(), bytes.data(), bytes.size(), 0)) > 0;) received += std::size_t(got);
+  EXPECT_GT(received, 0U);
+  EXPECT_LT(received, std::size_t{64} << 20);
+}
+
+TEST(Endpoint, RequestsMayComeInPieces) {
+  const auto endpoint = start({"127.0.0.1", 0, "", 1h});
+  const ScopedFd client = connect_to(port_of(*endpoint));
+  for (const char letter : "GET /metrics HTTP/1.1\r\n" + kHere + "\r\n") {
+    ASSERT_EQ(::send(client.get(), &letter, 1, MSG_NOSIGNAL), 1);
+    std::this_thread::sleep_for(1ms);
+  }
+  std::array<char, 4096> bytes{};
+  EXPECT_THAT(std::string(bytes.data(), std::size_t(::recv(client.get(), bytes.data(), 12, MSG_WAITALL))),
+              StartsWith("HTTP/1.1 200"));
+}
+
+// Else the connection would be reset, and what is on its way lost.
+TEST(Endpoint, TheAnswerArrivesAlsoWhereMoreWasSent) {
+  const auto endpoint = start({"127.0.0.1", 0, "", 1h}, std::string(std::size_t{1} << 20, 'x'));
+  const std::string request = "GET /metrics HTTP/1.1\r\n" + kHere + "\r\n";
+  for (int n = 0; n < 20; ++n) {
+    EXPECT_GT(exchange(port_of(*endpoint), request + request + std::string(100'000, 'y')).size(), std::size_t{1} << 20);
+  }
+}
+
+TEST(Endpoint, HeadHasNoContent) {
+  const auto endpoint = start();
+  const std::string answer = exchange(port_of(*endpoint), "HEAD /metrics HTTP/1.1\r\n" + kHere + "\r\n");
+  EXPECT_THAT(answer, HasSubstr("Content-Length: 9\r\n"));
+  EXPECT_THAT(answer, Not(HasSubstr("the page")));
 }
 
 TEST(TokenFile, IsForItsOwnerOnly) {

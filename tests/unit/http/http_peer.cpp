@@ -23,13 +23,18 @@ bool receive(int fd, std::string& text) {
 
 }  // namespace
 
-std::string exchange(std::uint16_t port, const std::string& request, bool six) {
-  const ScopedFd fd(::socket(six ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+ScopedFd connect_to(std::uint16_t port, bool six) {
+  ScopedFd fd(::socket(six ? AF_INET6 : AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_in four{AF_INET, htons(port), {htonl(INADDR_LOOPBACK)}, {}};
   sockaddr_in6 other{AF_INET6, htons(port), 0, IN6ADDR_LOOPBACK_INIT, 0};
   const int failed = six ? ::connect(fd.get(), reinterpret_cast<sockaddr*>(&other), sizeof(other))
                          : ::connect(fd.get(), reinterpret_cast<sockaddr*>(&four), sizeof(four));
-  if (failed != 0) return "no connection";
+  return failed == 0 ? std::move(fd) : ScopedFd();
+}
+
+std::string exchange(std::uint16_t port, const std::string& request, bool six) {
+  const ScopedFd fd = connect_to(port, six);
+  if (!fd) return "no connection";
   (void)!::send(fd.get(), request.data(), request.size(), MSG_NOSIGNAL);
   std::string answer;
   while (receive(fd.get(), answer)) {

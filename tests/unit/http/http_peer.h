@@ -16,6 +16,9 @@ namespace tidemark::testing {
 /// Sends a request, as it is, to a port of 127.0.0.1 (or of ::1), and returns all that comes until the connection ends.
 std::string exchange(std::uint16_t port, const std::string& request, bool six = false);
 
+/// A connection to a port of 127.0.0.1, or of ::1; none: it was refused.
+[[nodiscard]] ScopedFd connect_to(std::uint16_t port, bool six = false);
+
 /// Takes requests at a free port of 127.0.0.1.
 class HttpReceiver {
  public:

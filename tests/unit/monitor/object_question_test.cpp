@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -18,6 +19,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using namespace std::chrono_literals;
 
 std::string storages(std::size_t count, const std::string& entry) {
   std::string text = R"({"new_storages": 3, "new_bytes": 4096, "seconds": 0.5, "storages": [)";
@@ -102,6 +104,76 @@ TEST(ObjectQuestion, IsAFileThatTheProgramAnswers) {
   }
   EXPECT_FALSE(std::filesystem::exists(stem + ".question"));
   EXPECT_FALSE(std::filesystem::exists(stem + ".answer"));
+}
+
+class ObjectQuestionsTest : public ::testing::Test {
+ protected:
+  using Clock = ObjectQuestions::Clock;
+
+  void answer(const std::string& json) const {
+    std::filesystem::remove(stem_ + ".question");  // as the program does
+    std::ofstream(stem_ + ".answer") << json;
+  }
+  /// Whether it is asked at a time, and not the moment before.
+  bool is_asked_at(std::chrono::milliseconds time) {
+    EXPECT_FALSE(questions_.update(begin_ + time - 1ms)) << time.count();
+    const bool due = questions_.update(begin_ + time);
+    if (due) questions_.ask();
+    std::ifstream asked(stem_ + ".question");
+    return due && std::string(std::istreambuf_iterator<char>(asked), {}) == "again\n";
+  }
+
+  testing::TemporaryFolder folder_;
+  std::string stem_ = folder_.at("objects.7");
+  ObjectQuestions questions_{folder_.at(""), 7};
+  Clock::time_point begin_ = Clock::now();
+};
+
+TEST_F(ObjectQuestionsTest, ComeNowAndThen) {
+  EXPECT_FALSE(questions_.update(begin_ + 1h)) << "what it was asked first is not answered";
+  answer(R"({"first": true})");
+  EXPECT_FALSE(questions_.update(begin_));
+  for (const std::chrono::seconds time : {5s, 15s, 35s, 75s, 135s, 195s}) {
+    EXPECT_TRUE(is_asked_at(time)) << time.count();
+    EXPECT_FALSE(questions_.update(begin_ + 24h)) << "no answer, no further question";
+    answer(R"({"storages": [], "seconds": 0.01})");
+    EXPECT_FALSE(questions_.update(begin_ + time));
+  }
+}
+
+// No more than a fiftieth of its time.
+TEST_F(ObjectQuestionsTest, ComeSeldomWhereAnswersTakeLong) {
+  answer(R"({"first": true})");
+  EXPECT_FALSE(questions_.update(begin_));
+  EXPECT_TRUE(is_asked_at(5s));
+  answer(R"({"storages": [], "seconds": 9.5})");
+  EXPECT_FALSE(questions_.update(begin_ + 15s));
+  EXPECT_TRUE(is_asked_at(15s + 475s));
+  answer(R"({"storages": [], "seconds": 1e300})");
+  EXPECT_FALSE(questions_.update(begin_ + 500s));
+  EXPECT_TRUE(is_asked_at(500s + 24h));
+}
+
+TEST_F(ObjectQuestionsTest, TheLatestAnswerIsKept) {
+  EXPECT_EQ(questions_.latest(true).error().message, kNoAnswer);
+  EXPECT_EQ(questions_.latest(false).error().message, kEndedBeforeAnswer);
+  answer(R"({"first": true})");
+  EXPECT_FALSE(questions_.update(begin_));
+  EXPECT_EQ(questions_.latest(false).error().message, kEndedBeforeAskedAgain);
+  EXPECT_TRUE(is_asked_at(5s));
+  answer(storages(2, "{}"));
+  (void)questions_.update(begin_ + 6s);
+  EXPECT_EQ(questions_.latest(true)->older_because, "");
+  EXPECT_EQ(questions_.latest(false)->older_because, kEndedBeforeAskedAgain);
+  questions_.ask();
+  EXPECT_TRUE(questions_.is_awaited());
+  EXPECT_EQ(questions_.latest(true)->older_because, kNoAnswer);
+  EXPECT_EQ(questions_.latest(false)->older_because, kEndedBeforeAnswer);
+  answer(R"({"problem": "too many"})");
+  (void)questions_.update(begin_ + 7s);
+  EXPECT_EQ(questions_.latest(true)->storages.size(), 2U);
+  EXPECT_EQ(questions_.latest(true)->older_because, "the program says: too many");
+  EXPECT_GT(questions_.latest(true)->answered_wall_ns, std::uint64_t{1'700'000'000'000'000'000});
 }
 
 TEST(ObjectQuestion, WhatIsNoFileIsNoAnswer) {

@@ -3,6 +3,9 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -28,7 +31,6 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr Device kRecordedGpu = {DeviceType::cuda, 0};
-constexpr pid_t kPid = 7;
 constexpr std::uint64_t kStepNs = 100'000'000;
 constexpr std::uint64_t kKept = 1 << 20;
 constexpr WindowLimits kEightSeconds = {80 * kStepNs, 0};  // segments of ten steps
@@ -37,7 +39,7 @@ constexpr WindowLimits kEightSeconds = {80 * kStepNs, 0};  // segments of ten st
 // or the last part of it.
 class LeakingProgram {
  public:
-  explicit LeakingProgram(std::optional<WindowLimits> keep = {}) {
+  explicit LeakingProgram(std::optional<WindowLimits> keep = {}, pid_t pid = ::getpid()) : pid_(pid) {
     if (const char* place = std::getenv("TIDEMARK_RUNTIME_DIR")) usual_place_ = place;
     ::setenv("TIDEMARK_RUNTIME_DIR", folder_.path().c_str(), 1);
     auto sockets = SocketFolder::create();
@@ -45,7 +47,7 @@ class LeakingProgram {
     clients_.emplace(sockets_->listen_to_readers().value());
     if (keep) {
       kept_ = KeptFolder::create(file_path()).value();
-      auto window = WindowWriter::create(open_segments(kept_, kPid), *keep, {}).value();
+      auto window = WindowWriter::create(open_segments(kept_, pid_), *keep, {}).value();
       window_ = window.get();
       writer_ = std::move(window);
     } else {
@@ -132,7 +134,7 @@ class LeakingProgram {
   void let_read(RecordingsWatch& watch, std::uint64_t seconds) {
     MachineState state;
     state.now_ns = seconds * 1'000'000'000;
-    state.processes.emplace_back().pid = kPid;  // and not what else is recorded on this machine
+    state.processes.emplace_back().pid = pid_;  // and not what else is recorded on this machine
     WatchedDevice& host = state.devices.emplace_back();
     host.key = "cpu";
     host.is_host = true;
@@ -140,7 +142,7 @@ class LeakingProgram {
       watch.update(state, true);
       clients_->welcome();
       std::vector<LiveRecording> told;
-      if (writer_) told.push_back({kPid, window_ != nullptr ? window_->path() : file_path(), {}, "python train.py", 5});
+      if (writer_) told.push_back({pid_, window_ != nullptr ? window_->path() : file_path(), {}, "python train.py", 5});
       clients_->send(told);
     }
     watch.update(state, true);
@@ -148,7 +150,7 @@ class LeakingProgram {
   /// As its Python package does: to what it is asked first.
   void answer_objects() {
     const std::string folder = std::filesystem::path(sockets_->socket()).parent_path().string();
-    std::ofstream(fmt::format("{}/{}{}{}", folder, ring::kQuestionStem, kPid, ring::kAnswerEnd))
+    std::ofstream(fmt::format("{}/{}{}{}", folder, ring::kQuestionStem, pid_, ring::kAnswerEnd))
         << R"({"new_storages":0,"new_bytes":0,"storages":[]})";
   }
   /// Its recorder tells of it no more: the program has ended.
@@ -197,6 +199,7 @@ class LeakingProgram {
   }
   void add_driver(const Event& event) { EXPECT_TRUE(writer_->event(event).ok()); }
 
+  pid_t pid_;  // of a process that is there
   std::optional<std::string> usual_place_;
   TemporaryFolder folder_;
   std::optional<SocketFolder> sockets_;
@@ -407,7 +410,7 @@ TEST(RecordingsWatch, OfWhatIsKeptNothingIsCountedTwice) {
   RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 1h, .events = 100'000});
   program.run(5);
   program.let_read(watch, 1);
-  const std::string first = program.kept_path() + "/000001.1.pid7.tide";
+  const std::string first = program.kept_path() + fmt::format("/000001.1.pid{}.tide", ::getpid());
   ASSERT_TRUE(std::filesystem::exists(first));
   for (std::uint64_t turn = 0; turn < 20; ++turn) {
     program.run(15);
@@ -595,6 +598,29 @@ TEST(RecordingsWatch, AProgramThatHasEndedIsNotWaitedFor) {
   program.answer_objects();
   program.run(5);
   program.tell_of_nothing();
+  const auto begin = std::chrono::steady_clock::now();
+  watch.assess();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, 15s);
+  const auto objects = watch.objects(0);
+  ASSERT_FALSE(objects.ok());
+  EXPECT_EQ(objects.error().message, "the program ended before it was asked again");
+}
+
+// Its recorder still tells of it, because it has not read all yet.
+TEST(RecordingsWatch, AProcessThatIsGoneIsNotWaitedFor) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::pause();
+    ::_exit(0);
+  }
+  LeakingProgram program({}, child);
+  RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 1h, .events = 30'000});
+  watch.ask_for_objects();
+  program.run(5);
+  program.let_read(watch, 1);
+  program.answer_objects();
+  ::kill(child, SIGKILL);
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
   const auto begin = std::chrono::steady_clock::now();
   watch.assess();
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 15s);

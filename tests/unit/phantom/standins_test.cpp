@@ -2,9 +2,11 @@
 #include "phantom/standins/standins.h"
 
 #include <dlfcn.h>
+#include <elf.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <string>
 
 #include "phantom/standins/library_writer.h"
@@ -113,6 +115,51 @@ TEST_F(StandinsTest, HaveTheVersionsThatPyTorchWasLinkedWith) {
   ASSERT_TRUE(written) << written.error().message;
   EXPECT_EQ(run("nm -D standins/libnvToolsExt.so.1 | grep -q 'T nvtxMark@@libnvToolsExt.so.1'"), 0);
   EXPECT_EQ(run("nm -D standins/libnvshmem_host.so.3 | grep -q 'T nvshmem_init@@NVSHMEM'"), 0);
+}
+
+// A file may say that it needs four billion versions, and that the next is where this one is.
+TEST_F(StandinsTest, VersionsThatLeadBackComeToAnEnd) {
+  folder_.write("torch.c", "int cudaSucceeds(void); int f(void) { return cudaSucceeds(); }");
+  ASSERT_EQ(run("mkdir -p torch/lib standins && cc -shared -fPIC -o torch/lib/libtorch_cuda.so torch.c "
+                "./libcudart.so.13 -Wl,-rpath-link,."),
+            0);
+  const std::string path = folder_.at("torch/lib/libtorch_cuda.so");
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  const auto read = [&](std::size_t at, auto& what) {
+    file.seekg(static_cast<std::streamoff>(at));
+    file.read(reinterpret_cast<char*>(&what), sizeof(what));
+  };
+  const auto write = [&](std::size_t at, const auto& what) {
+    file.seekp(static_cast<std::streamoff>(at));
+    file.write(reinterpret_cast<const char*>(&what), sizeof(what));
+  };
+  Elf64_Ehdr elf{};
+  read(0, elf);
+  bool found = false;
+  for (std::size_t number = 0; number < elf.e_shnum; ++number) {
+    const std::size_t at = elf.e_shoff + number * elf.e_shentsize;
+    Elf64_Shdr section{};
+    read(at, section);
+    if (section.sh_type != SHT_GNU_verneed) continue;
+    found = true;
+    section.sh_info = 0xffffffff;
+    write(at, section);
+    Elf64_Verneed need{};
+    read(section.sh_offset, need);
+    need.vn_cnt = 0xffff;
+    need.vn_next = 0;
+    write(section.sh_offset, need);
+    Elf64_Vernaux version{};
+    read(section.sh_offset + need.vn_aux, version);
+    version.vna_next = 0;
+    write(section.sh_offset + need.vn_aux, version);
+  }
+  ASSERT_TRUE(found);
+  ASSERT_TRUE(file.flush());
+  const auto written =
+      write_standins(folder_.at("standins"), folder_.at("torch"), {}, folder_.at("libtidemark_phantom.so"));
+  ASSERT_TRUE(written) << written.error().message;
+  EXPECT_EQ(run("nm -D standins/libcudart.so.13 | grep -q 'T cudaSucceeds@@libcudart.so.13'"), 0);
 }
 
 }  // namespace

@@ -229,6 +229,17 @@ class Structure(Checked):
         self.assertEqual((failed.returncode, failed.stdout), (2, ""))
         self.assertIn(f"no recording of this rank (available: {rank})", failed.stderr)
 
+    @takes_long
+    def test_what_does_not_fit_is_not_read_in_vain(self):
+        """Also where there are more files than a page can have: it stops when the page is full."""
+        count = 10_000
+        done = subprocess.run([TIDEMARK, "report", *[RECORDING] * count], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        read, named = re.search(r"([\d,]+) of ([\d,]+) recordings fill more than the 14.3 MiB that a report may have; name fewer files, "
+                                r"show one rank beside the table of all with --rank N", done.stderr).groups()
+        self.assertEqual(int(named.replace(",", "")), count)
+        self.assertLess(int(read.replace(",", "")), count / 4)
+
     def test_device_option(self):
         data = report(os.path.join(SNAPSHOTS, "small.pickle"), "--device", "cuda:1").data
         self.assertEqual([device["device"] for device in data["recordings"][0]["tree"]["sections"]], ["cuda:1"])

@@ -1,0 +1,49 @@
+// A connection of a client: it sends one request, gets its answer, and closes the connection.
+#pragma once
+
+#include <poll.h>
+
+#include <chrono>
+#include <cstddef>
+#include <functional>
+#include <string>
+#include <utility>
+
+#include "base/scoped_fd.h"
+#include "http/request.h"
+
+namespace tidemark {
+
+/// For a loop around poll(). Not thread-safe; no call waits.
+class HttpConnection {
+ public:
+  using Clock = std::chrono::steady_clock;
+  /// The whole answer to a request, also to one that is not to be answered: then why.
+  using Respond = std::function<std::string(const HttpRequest&)>;
+
+  /// Takes over a socket that does not wait. `deadline`: for the request and its answer.
+  HttpConnection(ScopedFd socket, Clock::time_point deadline) : socket_(std::move(socket)), deadline_(deadline) {}
+
+  [[nodiscard]] int fd() const { return socket_.get(); }
+  /// What it waits for: of poll().
+  [[nodiscard]] short events() const { return is_sending() ? POLLOUT : POLLIN; }
+  /// To be closed then.
+  [[nodiscard]] Clock::time_point deadline() const { return deadline_; }
+  /// Goes on with what it can. False at the end: to be closed.
+  [[nodiscard]] bool proceed(const Respond& respond);
+
+  /// Whether the system call that failed last is to be tried again later (errno).
+  [[nodiscard]] static bool would_wait();
+
+ private:
+  [[nodiscard]] bool is_sending() const { return sent_ < answer_.size(); }
+  bool send();
+
+  ScopedFd socket_;
+  Clock::time_point deadline_;
+  std::string received_;
+  std::string answer_;
+  std::size_t sent_ = 0;
+};
+
+}  // namespace tidemark
