@@ -4,6 +4,7 @@ import ast
 import json
 import socket
 import subprocess
+import time
 import unittest
 
 from driver import TIDEMARK, Case, children, environment, program, start, wait_for
@@ -65,9 +66,7 @@ class Asked(Case):
         """One after the other: to import PyTorch takes seconds."""
         self.check_one_long_call()
         self.connect()
-        self.check_answers()
-        self.assertEqual(self.tell("ends"), [7])
-        self.end()
+        self.check_until_the_end(self.check_answers())
 
     def check_one_long_call(self):
         """The main thread waits for a line while another one allocates."""
@@ -83,6 +82,30 @@ class Asked(Case):
         self.assertIn("its main thread has stayed in one long call", source["object_types_unknown_because"])
         self.assertEqual(list(self.place.glob("objects.*")), [])
 
+    def check_until_the_end(self, pid):
+        """A monitor without --duration ends with the program: what that said last is in the report, and when."""
+        output = self.folder / "end.json"
+        options = ("--enable-tracking", "--interval", "0.1", "--pid", str(self.recorder.pid), "--output", output)
+        watching = self.kill_at_end(start([TIDEMARK, "leak", *options], env=self.environment))
+        question = self.place / f"objects.{pid}.question"
+        answer = question.with_suffix(".answer")
+        wait_for(lambda: self.tell("work") or answer.exists(), "the first answer")
+        for _ in range(5):
+            self.tell("keep")
+        wait_for(question.exists, "the next question")
+        wait_for(lambda: self.tell("work") or answer.exists(), "the next answer")
+        read_by = time.monotonic() + 10  # where the file system does not tell of reading
+        wait_for(lambda: answer.stat().st_atime_ns > answer.stat().st_mtime_ns or time.monotonic() > read_by, "the monitor")
+        self.assertEqual(self.tell("ends"), [7])
+        self.end()
+        watching.communicate()
+        self.assertEqual(watching.returncode, 0)
+        (source,) = [each for each in json.loads(output.read_text())["tracking"]["sources"] if each["pid"] == pid]
+        self.assertGreaterEqual(source["new_storages"]["bytes"], 5 * MIB)
+        self.assertIn("the program ended before it was asked again", source["new_storages"]["older_because"])
+        chains = [chain for row in source["object_types"] for chain in row["chains"]]
+        self.assertTrue(any(chain.startswith("__main__.losses[") for chain in chains), chains)
+
     def check_answers(self):
         before = self.tell("facts")
         self.check_answer()
@@ -90,6 +113,7 @@ class Asked(Case):
         self.assertEqual(before[0], [])
         child = self.tell("fork")
         self.check_answer(child, before=5)
+        return child  # which does what the lines say from now on
 
 
 if __name__ == "__main__":
