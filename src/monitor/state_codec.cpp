@@ -161,11 +161,17 @@ struct StateFields : RecordMembers {
   }
 
   using RecordMembers::bounds;
-  static constexpr EnumBounds<RiskLevel> bounds(RiskLevel) { return {RiskLevel::critical, {}}; }
-  static constexpr EnumBounds<UsagePattern> bounds(UsagePattern) { return {UsagePattern::released, {}}; }
-  static constexpr EnumBounds<WatchedPid> bounds(WatchedPid) { return {WatchedPid::ended, {}}; }
-  static constexpr EnumBounds<FollowState> bounds(FollowState) { return {FollowState::changed, {}}; }
-  static constexpr EnumBounds<GrowthClass> bounds(GrowthClass) { return {GrowthClass::with_work, {}}; }
+  static constexpr EnumBounds<RiskLevel> bounds(std::type_identity<RiskLevel>) { return {RiskLevel::critical, {}}; }
+  static constexpr EnumBounds<UsagePattern> bounds(std::type_identity<UsagePattern>) {
+    return {UsagePattern::released, {}};
+  }
+  static constexpr EnumBounds<WatchedPid> bounds(std::type_identity<WatchedPid>) { return {WatchedPid::ended, {}}; }
+  static constexpr EnumBounds<FollowState> bounds(std::type_identity<FollowState>) {
+    return {FollowState::changed, {}};
+  }
+  static constexpr EnumBounds<GrowthClass> bounds(std::type_identity<GrowthClass>) {
+    return {GrowthClass::with_work, {}};
+  }
 
   /// Whether they have the same samples, of which `sent` keeps the latest alone.
   static bool is_same(const WatchedUsage& now, const WatchedUsage& sent) {
@@ -485,7 +491,7 @@ class Reader {
     const T got = static_cast<T>(code);
     if (code_of(got) != code) fail();
     if constexpr (std::is_enum_v<T>) {
-      if (got > StateFields::bounds(got).last) fail();
+      if (got > StateFields::bounds(std::type_identity<T>()).last) fail();
     }
     if (ok_) value = got;
   }
