@@ -257,7 +257,8 @@ export interface LedgerExtremes {
 export interface SampledBytes {
   peak_bytes: number;
   peak_at_ns: number;
-  end_bytes: number;
+  /** null: last read more than 10 s before the end */
+  end_bytes: number | null;
 }
 
 /** Memory of the host: of the process, of the job, and of the control group. */
@@ -1011,7 +1012,7 @@ export interface Fragmentation extends OfRecording {
 
 /** A mistake that a leak matches, how that is known, and what to do about it. */
 export interface UsualMistake {
-  name: "losses_with_graph" | "metrics_not_detached" | "capturing_hook" | "unbounded_cache" | "growing_container";
+  name: "losses_with_graph" | "metrics_not_detached" | "tensors_with_graph" | "capturing_hook" | "unbounded_cache" | "growing_container";
   known_as: "exact" | "derived" | "unknown";
   /** what to do */
   advice: string;

@@ -329,7 +329,7 @@ void train_layers(Recording& recording) {
   }
 }
 
-// Sixteen steps of two layers whose losses are kept with their autograd graphs: 8 MiB of each layer, 16 KiB of the loss
+// Sixteen steps of two layers whose losses are kept with their autograd graphs: 8 MiB of each layer, 512 B of the loss
 // and the input of 1 MiB stay. Besides, each step keeps 2 MiB in a cache.
 void train_and_retain(Recording& recording) {
   constexpr const char* kModel = "/home/me/project/model.py";
@@ -359,7 +359,7 @@ void train_and_retain(Recording& recording) {
     recording.allocate(time, address, kMiB, batch, node, nullptr);
     recording.allocate(time + 1 * kMs, address + 1, 8 * kMiB, layers[0], ++node, nullptr);
     recording.allocate(time + 2 * kMs, address + 2, 8 * kMiB, layers[1], ++node, nullptr);
-    recording.allocate(time + 3 * kMs, address + 3, 16 * kKiB, loss, ++node, nullptr);
+    recording.allocate(time + 3 * kMs, address + 3, 512, loss, ++node, nullptr);
     recording.allocate(time + 4 * kMs, 0x2000, 4 * kMiB, {}, node - 2, "torch::autograd::generated::AddmmBackward0");
     recording.allocate(time + 5 * kMs, 0x3000, 2 * kMiB, update, node, nullptr);
     recording.free(time + 6 * kMs, 0x3000, kGpu);

@@ -181,6 +181,8 @@ std::optional<CellGrowth> find_cell_growth(std::span<const double> peaks, double
   for (std::size_t cell = 0; cell < count; ++cell)
     highest[cell] = std::max(peaks[cell], cell > 0 ? highest[cell - 1] : 0);
   const double start = highest[count / 8];
+  // The first cells may lie between two peaks, and have none: the one before was there.
+  for (std::size_t cell = 0; cell < count / 8; ++cell) highest[cell] = std::max(highest[cell], std::min(before, start));
   CellGrowth growth;
   growth.grown = highest.back() - start;
   if (growth.grown <= 0 || highest.back() - std::max(start, before) < kAboveBefore * growth.grown) return std::nullopt;
@@ -191,12 +193,8 @@ std::optional<CellGrowth> find_cell_growth(std::span<const double> peaks, double
   double pause = 0;
   double risen = highest.front();
   std::size_t latest = 0;
-  std::size_t first = 0;  // no jump comes after it: cells before may lie between two peaks, and have none
   for (std::size_t cell = 1; cell < count; ++cell) {
-    if (highest[cell] - highest[cell - 1] > kLargestJump * growth.grown) {
-      if (cell > count / 8) return std::nullopt;
-      first = cell;
-    }
+    if (highest[cell] - highest[cell - 1] > kLargestJump * growth.grown && cell > count / 8) return std::nullopt;
     if (highest[cell] <= risen + kRise * growth.grown) continue;
     risen = highest[cell];
     pause = std::max(pause, static_cast<double>(cell - latest));
@@ -227,7 +225,7 @@ std::optional<CellGrowth> find_cell_growth(std::span<const double> peaks, double
   if (growth.grown < kAboveNoise * growth.noise) return std::nullopt;
   growth.peak_now = std::max(
       peaks.back(), std::min(highest.back(), highest_line + growth.per_cell.value * static_cast<double>(count - 1)));
-  const std::size_t began = std::max(first, find_bend(highest, kBend));
+  const std::size_t began = find_bend(highest, kBend);
   if (count - began < kFewestGrownCells) return std::nullopt;
   growth.began = static_cast<double>(began) / static_cast<double>(count);
   const double middle = highest[(began + count) / 2];

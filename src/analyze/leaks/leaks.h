@@ -136,6 +136,7 @@ struct LeakObject {
   bool perhaps_input = false;  ///< as in GrownObject
   MatchedMistake mistake;      ///< that it matches, by its kind and the functions of the project that allocated it
   // Of a call site that is all; its stack is that of the leak.
+  bool ends_in_scalar = false;      ///< as in GrownObject
   NamedStack last;                  ///< of the block that is made last of those kept of a forward pass: likely the one
                                     ///< that keeps the others, where they are an autograd graph
   std::optional<FrameName> caller;  ///< the innermost frame of the project that all their activations have in common

@@ -33,14 +33,19 @@ std::string_view before_graph(std::string_view chain) {
   return chain.substr(0, chain.find(".grad_fn"));
 }
 
-UsualMistake mistake_of(std::string_view written, LeakObjectKind object) {
+bool says_loss(std::string_view name) {
+  return name.find("loss") != name.npos;
+}
+
+UsualMistake mistake_of(std::string_view written, LeakObjectKind object, bool is_scalar) {
   const std::string chain = lower(written);
   const std::string_view keeper = before_graph(chain);
   const bool is_graph = keeper.size() < chain.size();
   if (keeper.find(kHookName) != keeper.npos) return UsualMistake::capturing_hook;
   const bool is_element = keeper.find('[') != keeper.npos || keeper.find("deque") != keeper.npos;
-  const UsualMistake with_graph =
-      has_any(keeper, kMetricNames) ? UsualMistake::metrics_not_detached : UsualMistake::losses_with_graph;
+  const UsualMistake with_graph = has_any(keeper, kMetricNames)    ? UsualMistake::metrics_not_detached
+                                  : is_scalar || says_loss(keeper) ? UsualMistake::losses_with_graph
+                                                                   : UsualMistake::tensors_with_graph;
   if (is_graph) return with_graph;
   if (has_any(keeper, kCacheNames)) return UsualMistake::unbounded_cache;
   if (!is_element) return UsualMistake::none;
@@ -172,7 +177,9 @@ class ObjectJoiner {
     passes_.add_activations(held);
     const bool are_graphs = passes_.are_graphs(held);
     object.kind = are_graphs ? LeakObjectKind::autograd_graph : LeakObjectKind::forward_pass;
-    object.last = passes_.usual_last(held, are_graphs);
+    const ForwardPasses::UsualLast last = passes_.usual_last(held, are_graphs);
+    object.last = last.stack;
+    object.ends_in_scalar = last.is_scalar;
     return object;
   }
 
@@ -185,7 +192,7 @@ class ObjectJoiner {
 
 MatchedMistake match_usual_mistake(const LeakEvidence& evidence) {
   for (const std::string& chain : evidence.chains) {
-    const UsualMistake mistake = mistake_of(chain, evidence.object);
+    const UsualMistake mistake = mistake_of(chain, evidence.object, evidence.ends_in_scalar);
     if (mistake != UsualMistake::none) return {mistake, Confidence::exact};
   }
   for (const std::string& function : evidence.functions) {
@@ -193,7 +200,10 @@ MatchedMistake match_usual_mistake(const LeakEvidence& evidence) {
     if (name.find(kHookName) != name.npos) return {UsualMistake::capturing_hook, Confidence::derived};
     if (has_any(name, kCacheNames)) return {UsualMistake::unbounded_cache, Confidence::derived};
   }
-  if (evidence.object == LeakObjectKind::autograd_graph) return {UsualMistake::losses_with_graph, Confidence::derived};
+  if (evidence.object == LeakObjectKind::autograd_graph) {
+    return {evidence.ends_in_scalar ? UsualMistake::losses_with_graph : UsualMistake::tensors_with_graph,
+            Confidence::derived};
+  }
   return {};
 }
 
@@ -257,14 +267,21 @@ bool ForwardPasses::are_graphs(const HeldPasses& passes) const {
   return static_cast<std::size_t>(graphs) * 2 > passes.size();
 }
 
-StackId ForwardPasses::usual_last(const HeldPasses& passes, bool are_graphs) const {
-  std::map<StackId, std::size_t> counts;
+ForwardPasses::UsualLast ForwardPasses::usual_last(const HeldPasses& passes, bool are_graphs) const {
+  struct Ends {
+    std::size_t count = 0;
+    std::uint64_t largest = 0;
+  };
+  std::map<StackId, Ends> ends;
   for (const auto& [number, pass] : passes) {
     const BlockId end = are_graphs && pass.graph_end.valid() ? pass.graph_end : pass.last;
-    ++counts[store_.blocks.stack[end.value]];
+    Ends& of_stack = ends[store_.blocks.stack[end.value]];
+    ++of_stack.count;
+    of_stack.largest = std::max(of_stack.largest, store_.blocks.size[end.value]);
   }
-  const auto usual = std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; });
-  return usual == counts.end() ? StackId{} : usual->first;
+  const auto usual = std::ranges::max_element(ends, {}, [](const auto& entry) { return entry.second.count; });
+  if (usual == ends.end()) return {};
+  return {usual->first, usual->second.largest <= pytorch::kMinBlockSize};
 }
 
 }  // namespace tidemark

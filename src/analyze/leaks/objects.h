@@ -25,6 +25,7 @@ enum class UsualMistake : std::uint8_t {
   none,                  ///< nothing tells
   losses_with_graph,     ///< losses kept with the autograd graphs that they end
   metrics_not_detached,  ///< outputs, scores or other metrics, likewise
+  tensors_with_graph,    ///< other tensors, likewise: by a list, a hook, or a state that each step continues
   capturing_hook,        ///< a hook that keeps the tensors that it is called with
   unbounded_cache,       ///< a dictionary or functools.lru_cache that never forgets
   growing_container,     ///< a list, dictionary, set or deque that only grows
@@ -33,6 +34,7 @@ inline constexpr EnumName<UsualMistake> kUsualMistakeNames[] = {
     {UsualMistake::none, "none"},
     {UsualMistake::losses_with_graph, "losses_with_graph"},
     {UsualMistake::metrics_not_detached, "metrics_not_detached"},
+    {UsualMistake::tensors_with_graph, "tensors_with_graph"},
     {UsualMistake::capturing_hook, "capturing_hook"},
     {UsualMistake::unbounded_cache, "unbounded_cache"},
     {UsualMistake::growing_container, "growing_container"}};
@@ -80,7 +82,11 @@ class ForwardPasses {
   [[nodiscard]] bool are_graphs(const HeldPasses& passes) const;
   /// Of the block that most of them end in: in graphs the tensor that autograd made last, where the recording has
   /// numbers of nodes, else what was made last. A pass that no backward pass follows goes on into the next input.
-  [[nodiscard]] StackId usual_last(const HeldPasses& passes, bool are_graphs) const;
+  struct UsualLast {
+    StackId stack;
+    bool is_scalar = false;  ///< all of these are as small as blocks of one number
+  };
+  [[nodiscard]] UsualLast usual_last(const HeldPasses& passes, bool are_graphs) const;
 
  private:
   const Store& store_;
@@ -107,6 +113,7 @@ struct LeakEvidence {
   /// References from a root to what is kept, as docs/holders.md writes them: "__main__.losses[12].grad_fn".
   std::span<const std::string> chains;
   std::span<const std::string> functions;  ///< of the stack that allocated it, innermost first
+  bool ends_in_scalar = false;             ///< of a graph: GrownObject::ends_in_scalar
 };
 
 struct MatchedMistake {
@@ -123,6 +130,7 @@ struct GrownObject {
   LeakObjectKind kind = LeakObjectKind::call_site;
   std::vector<GroupGrowth> leaks;       ///< fastest first
   Growth growth;                        ///< of all of them
+  bool ends_in_scalar = false;          ///< what is made last in most of the forward passes is one number, as a loss is
   StackId last;                         ///< where most of the forward passes made the block that they end in
   std::vector<StackId> forward_stacks;  ///< of the leaks of activations
   bool keeps_graphs = false;   ///< of a call site: its blocks by themselves are most of what those passes left behind

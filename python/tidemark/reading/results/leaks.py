@@ -13,7 +13,9 @@ from tidemark.reading.results.common import Frame, OfRecording, Owner, Stack
 class UsualMistake:
     """A mistake that a leak matches, how that is known, and what to do about it."""
 
-    name: str  #: "losses_with_graph", "metrics_not_detached", "capturing_hook", "unbounded_cache", "growing_container"
+    #: "losses_with_graph", "metrics_not_detached", "tensors_with_graph", "capturing_hook", "unbounded_cache",
+    #: "growing_container"
+    name: str
     known_as: str  #: "exact", "derived", "unknown"
     advice: str  #: what to do
 

@@ -110,14 +110,19 @@ TEST(UsualMistakeTest, FollowsFromReferencesOrTheStack) {
   EXPECT_EQ(of_chain("__main__.kept[7]"), UsualMistake::growing_container);
   EXPECT_EQ(of_chain("__main__.model.weight"), UsualMistake::none);
   const std::vector<std::string> kept = {"<Tensor>", "__main__.kept[7]"};  // the loss itself
-  EXPECT_EQ(match_usual_mistake({LeakObjectKind::autograd_graph, kept, {}}).mistake, UsualMistake::losses_with_graph);
+  EXPECT_EQ(match_usual_mistake({LeakObjectKind::autograd_graph, kept, {}, true}).mistake,
+            UsualMistake::losses_with_graph);
+  EXPECT_EQ(match_usual_mistake({LeakObjectKind::autograd_graph, kept, {}}).mistake, UsualMistake::tensors_with_graph);
+  EXPECT_EQ(of_chain("__main__.FEATURES[3].grad_fn → ReluBackward0._saved_result"), UsualMistake::tensors_with_graph);
   EXPECT_EQ(match_usual_mistake({LeakObjectKind::autograd_graph, kept, {}}).known_as, Confidence::exact);
   const std::vector<std::string> scores = {"__main__.val_scores[3]"};
   EXPECT_EQ(match_usual_mistake({LeakObjectKind::autograd_graph, scores, {}}).mistake,
             UsualMistake::metrics_not_detached);
   const MatchedMistake graph = match_usual_mistake({LeakObjectKind::autograd_graph, {}, {}});
-  EXPECT_EQ(graph.mistake, UsualMistake::losses_with_graph);
+  EXPECT_EQ(graph.mistake, UsualMistake::tensors_with_graph) << "nothing tells that losses are kept";
   EXPECT_EQ(graph.known_as, Confidence::derived);
+  EXPECT_EQ(match_usual_mistake({LeakObjectKind::autograd_graph, {}, {}, true}).mistake,
+            UsualMistake::losses_with_graph);
 }
 
 }  // namespace
