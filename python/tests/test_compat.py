@@ -337,13 +337,15 @@ def test_a_model_with_nan_says_so_where_it_is_analyzed(tmp_path: Path, caplog: p
             ("inf", "error", "layers.0.attention.k_proj.bias"),
         ]
     caplog.clear()
-    assert compat.analyze_model(model, "Tiny", "zh")["issues"][0]["message"].startswith("Tiny 含 NaN：layers.0.attention.q_proj")
+    message = compat.analyze_model(model, "Tiny", "zh")["issues"][0]["message"]
+    assert message.startswith("Tiny 含 NaN\uff1alayers.0.attention.q_proj")
     big = torch.nn.Linear(1, 1 << 20)
     with torch.no_grad():
         big.bias[5] = float("nan")
     caplog.clear()
     compat.analyze_model(big, "Big", oversized_mb=4)
-    levels = [(record.levelname, record.getMessage().split(" (")[0]) for record in caplog.records if record.levelno > logging.INFO]
+    shown = [record for record in caplog.records if record.levelno > logging.INFO]
+    levels = [(record.levelname, record.getMessage().split(" (")[0]) for record in shown]
     assert ("ERROR", "Big contains NaN: bias") in levels
     assert sum(level == "WARNING" and "oversized parameter" in text for level, text in levels) == 2
     assert compat.analyze_model(big.state_dict(), log=False)["issues"][-1]["name"] == "bias"

@@ -211,7 +211,7 @@ TEST(Faces, SeeTheSame) {
     ASSERT_LT(tries, 1200) << recorder.readers() << " follow";
     std::this_thread::sleep_for(100ms);
   }
-  std::this_thread::sleep_for(24s);
+  std::this_thread::sleep_for(40s);
   struct Made {
     std::string name;
     json report;

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tidemark._sizes import MIB, to_mb
+from tidemark._sizes import MIB
 from tidemark._torch import require_torch
 from tidemark.memory_manager import checkpointing, model_steps
 from tidemark.memory_manager.batch_size import BatchSize, auto_batch_size
@@ -92,7 +92,7 @@ class MemoryManager:
         if self._device is None:
             return 0.0, 0.0
         cuda = require_torch("MemoryManager").cuda
-        return to_mb(cuda.memory_allocated(self._device)), to_mb(cuda.memory_reserved(self._device))
+        return cuda.memory_allocated(self._device) / MIB, cuda.memory_reserved(self._device) / MIB
 
     def calculate_optimal_batch_size(self, current_memory: float, target_memory: float) -> int | None:
         """The largest batch size whose peak is at most ``target_memory`` MiB, from the measured slope and intercept.

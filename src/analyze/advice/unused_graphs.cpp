@@ -133,17 +133,21 @@ class CallFinder {
 
 enum class Fate : std::uint8_t { backward, unused, unknown };
 
-/// Which of a call's blocks a backward pass freed. Unknown where all are alive at the end, or memory ran out before.
+/// Whether a backward pass freed some of a call's blocks. Unknown where others are alive at the end, or memory ran out
+/// before they were freed.
 Fate fate_of(const Subject& subject, const Call& call) {
-  Fate fate = Fate::unknown;
+  Fate fate = call.held.empty() ? Fate::unknown : Fate::unused;
   for (const EarlierFree& away : call.held) {
     const bool failed = std::ranges::any_of(subject.store.out_of_memory, [&](const OutOfMemory& failure) {
-      return away.from < failure.change_count && failure.change_count <= away.to;
+      return subject.store.blocks.birth_change[away.block.value] < failure.change_count &&
+             failure.change_count <= away.to;
     });
-    if (failed || away.to == EarlierFree::kEnd) continue;
+    if (failed || away.to == EarlierFree::kEnd) {
+      fate = Fate::unknown;
+      continue;
+    }
     const auto after = std::ranges::upper_bound(subject.spans, away.to, {}, &PhaseSpan::from);
     if (after != subject.spans.begin() && std::prev(after)->phase == Phase::backward) return Fate::backward;
-    fate = Fate::unused;
   }
   return fate;
 }

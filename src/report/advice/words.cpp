@@ -17,21 +17,24 @@ struct AdviceWords {
 
 constexpr AdviceWords kWords[] = {
     {AdviceKind::checkpoint_activations, "Activations of the repeated layers are held until the backward pass",
-     "recompute them there: torch.utils.checkpoint, or gradient_checkpointing_enable() of transformers"},
+     "recompute activations in the backward pass: torch.utils.checkpoint, or gradient_checkpointing_enable() of "
+     "transformers"},
     {AdviceKind::gradients_in_forward, "Gradients are held through the forward pass",
      "call optimizer.zero_grad(set_to_none=True) right after optimizer.step()"},
-    {AdviceKind::frozen_gradients, "Parameters that need no gradient have one", "set their .grad to None"},
+    {AdviceKind::frozen_gradients, "Parameters that need no gradient have one",
+     "set .grad of frozen parameters to None"},
     {AdviceKind::frozen_optimizer_state, "The optimizer keeps state for parameters that need no gradient",
      "give the optimizer only the parameters that are trained"},
     {AdviceKind::large_optimizer_state,
      "The optimizer keeps more than two tensors of each trained parameter's size and type",
-     "keep its state in the parameters' type, or in 8 bits (bitsandbytes), where the training allows it; without "
+     "keep the optimizer's state in the parameters' type, or in 8 bits (bitsandbytes), where the training allows it; "
+     "without "
      "amsgrad"},
     {AdviceKind::logits, "Several tensors of the size of the logits exist at once",
      "compute the loss in chunks of the sequence, or with a fused cross-entropy"},
     {AdviceKind::logits_upcast,
      "The logits are copied to twice their precision, and several tensors of their size exist",
-     "convert them in chunks of the sequence, with the loss, or use a fused cross-entropy"},
+     "convert the logits in chunks of the sequence, with the loss, or use a fused cross-entropy"},
     {AdviceKind::gradient_buckets, "DistributedDataParallel keeps buckets beside the gradients",
      "DistributedDataParallel(gradient_as_bucket_view=True) makes the gradients views of the buckets"},
     {AdviceKind::gathered_parameters, "FSDP holds gathered parameters of the repeated layers until the backward pass",
@@ -41,7 +44,7 @@ constexpr AdviceWords kWords[] = {
     {AdviceKind::retained_graph, "Autograd graphs are retained over steps",
      "keep loss.item() or loss.detach() instead of the loss, and evaluate in torch.no_grad()"},
     {AdviceKind::inference_with_autograd, "Activations are saved for a backward pass that never runs",
-     "call the model in torch.no_grad() or torch.inference_mode() there"},
+     "call the model in torch.no_grad() or torch.inference_mode() where no backward pass follows"},
     {AdviceKind::checkpoint_each_layer, "One checkpoint recomputes several of the repeated layers at once",
      "checkpoint each layer by itself"},
     {AdviceKind::optimizer_temporaries, "A step of the optimizer makes temporary tensors for all parameters at once",

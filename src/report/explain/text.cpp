@@ -156,12 +156,13 @@ std::string call_sites_text(const OomFailure& failure, const Terminal& terminal)
 // What the program can change so that its requests would have been met, before what is known of the failure.
 std::string enough_text(const OomFailure& failure, const Terminal& terminal) {
   constexpr std::size_t kMost = 3;
+  constexpr std::size_t kPlaceWidth = 60;
   std::string text;
   std::size_t count = 0;
   for (const OomAdvice& advice : failure.advice) {
     if (advice.suffices != true || count == kMost) continue;
     text += fmt::format("  {}. {}: -{}, {}\n", ++count, advice_change(advice),
-                        format_bytes(advice.avoidable_peak_bytes), advice_place(advice));
+                        format_bytes(advice.avoidable_peak_bytes), advice_place(advice, kPlaceWidth));
   }
   if (count == 0) return {};
   return paint(terminal, Tone::heading,

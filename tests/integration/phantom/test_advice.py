@@ -29,6 +29,8 @@ class Advice(Case):
         advice = {advice["kind"]: advice for advice in device["advice"]}
         self.assertIn(kind, advice)
         self.assertNotIn(kind, {advice["kind"] for advice in mended["advice"]})
+        others = {advice["kind"] for advice in device["advice"] + mended["advice"]} - {kind}
+        self.assertEqual(others & {"inference_with_autograd", "checkpoint_each_layer", "kept_over_steps", "repeated_concatenation"}, set())
         # To the byte, for the programs differ in nothing else. Chunks of logits, and what is recomputed, are there for a while, but not
         # when memory is at its highest.
         # Two peaks that come at different layers have other small tensors beside them.

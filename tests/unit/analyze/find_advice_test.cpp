@@ -394,6 +394,19 @@ TEST(FindAdvice, FindsGraphsThatAreKeptUntilMemoryRunsOut) {
   EXPECT_EQ(found.at(AdviceKind::inference_with_autograd).avoidable_peak_bytes, (600 - 40 - 40 - 140) * kMiB);
 }
 
+// Memory runs out in the second layer of a forward pass whose backward pass would have come.
+TEST(FindAdvice, AForwardPassThatRanOutOfMemoryIsNoInference) {
+  Loop loop;
+  loop.allocate("weights", 10, Phase::other, Category::parameter);
+  for (const std::string step : {"0", "1"}) {
+    call_two_layers(loop, step, Phase::forward, true);
+    if (step == "1") loop.fail();
+    if (step == "0") loop.allocate("seed", 1, Phase::backward, Category::temporary);
+    free_two_layers(loop, step);
+  }
+  EXPECT_FALSE(loop.advice().contains(AdviceKind::inference_with_autograd));
+}
+
 // Both layers are there before the backward pass: x0 is away from when layer 1 is recomputed until its own backward.
 TEST(FindAdvice, FindsACheckpointOfSeveralLayers) {
   Loop loop;

@@ -60,7 +60,7 @@ TEST(ForecasterTest, TheFirstPeakAfterLowerSamplesIsNoGrowthThatSlowsDown) {
     forecaster.add(sample);
   }
   const RiskAssessment risk = forecaster.assess(static_cast<std::uint64_t>(kLimit));
-  EXPECT_EQ(risk.pattern, UsagePattern::growth);
+  EXPECT_EQ(risk.pattern, UsagePattern::steps);
   ASSERT_TRUE(risk.seconds_to_limit);
   EXPECT_NEAR(risk.seconds_to_limit->expected, 46, 6);
 }
