@@ -73,8 +73,8 @@ std::string device_text(const PatternsDevice& device, const Patterns& patterns, 
   std::string text = paint(terminal, Tone::heading, to_string(totals.device)) + "\n";
   text += fact("peak allocated", peak_text(totals.peak_allocated_bytes, totals.peak_allocated_at_ns));
   text += fact("training steps", patterns.steps == 0 ? "none detected" : format_count(patterns.steps));
-  text += lifetimes_text(device, terminal);
   for (const Advice& advice : device.advice) text += finding_text(advice, terminal);
+  text += lifetimes_text(device, terminal);
   for (const NamedPattern& named : named_patterns(device)) text += pattern_text(device, named, terminal);
   return text;
 }
