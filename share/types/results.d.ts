@@ -259,6 +259,8 @@ export interface SampledBytes {
   peak_at_ns: number;
   /** null: last read more than 10 s before the end */
   end_bytes: number | null;
+  /** when the last one was read */
+  last_at_ns: number;
 }
 
 /** Memory of the host: of the process, of the job, and of the control group. */

@@ -129,6 +129,7 @@ void describe(Visitor& v, const SampledBytes& bytes) {
   v.field("peak_bytes", bytes.peak);
   v.field("peak_at_ns", bytes.peak_at_ns);
   v.field("end_bytes", bytes.end, "null: last read more than 10 s before the end");
+  v.field("last_at_ns", bytes.last_at_ns, "when the last one was read");
 }
 
 template <typename Visitor>

@@ -160,3 +160,4 @@ class SampledBytes:
     peak_bytes: int
     peak_at_ns: int
     end_bytes: Optional[int]  #: None: last read more than 10 s before the end
+    last_at_ns: int  #: when the last one was read
