@@ -16,10 +16,6 @@ struct LayerPass {
   std::uint64_t backward_at = Blocks::kAlive;  ///< when the first of them was freed
 };
 
-bool is_number(std::string_view part) {
-  return !part.empty() && std::ranges::all_of(part, [](unsigned char letter) { return std::isdigit(letter) != 0; });
-}
-
 // Between a layer's forward and its backward only what enters it is kept: of the layer before, the block that it made
 // last. In its backward all of its activations are there again, as without checkpointing. `phase`: in which the layers'
 // activations are made.
@@ -63,11 +59,15 @@ std::vector<EarlierFree> recompute_each_layer(const Subject& subject, Phase phas
 
 }  // namespace
 
+bool is_place(std::string_view part) {
+  return !part.empty() && std::ranges::all_of(part, [](unsigned char letter) { return std::isdigit(letter) != 0; });
+}
+
 std::string layer_of(const std::string& path) {
   std::size_t begin = 0;
   while (begin <= path.size()) {
     const std::size_t end = std::min(path.find('.', begin), path.size());
-    if (is_number(std::string_view(path).substr(begin, end - begin))) return path.substr(0, end);
+    if (is_place(std::string_view(path).substr(begin, end - begin))) return path.substr(0, end);
     begin = end + 1;
   }
   return {};

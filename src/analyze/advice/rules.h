@@ -1,8 +1,11 @@
 // One rule for each kind of advice: which blocks would be away, and when.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyze/attribution/attribution.h"
@@ -24,6 +27,10 @@ struct Subject {
   std::vector<BlockId> blocks;   ///< of the device, in order of birth
 
   [[nodiscard]] const Owner& owner(BlockId block) const { return attribution.blocks[block.value]; }
+  /// How many passes began up to this change: the last of them is the one that it is in.
+  [[nodiscard]] std::size_t spans_until(std::uint64_t change) const {
+    return static_cast<std::size_t>(std::ranges::upper_bound(spans, change, {}, &PhaseSpan::from) - spans.begin());
+  }
   /// Of a copy of a model's tensors: what made it.
   [[nodiscard]] bool is_copy(BlockId block, AllocationOrigin made_by) const {
     return owner(block).category == Category::copy && owner(block).making == made_by;
@@ -53,6 +60,9 @@ std::vector<EarlierFree> repeated_concatenation(const Subject& subject);
 
 /// The repeated layer that a module belongs to: its path up to the outermost number, "model.layers.3". Empty: in none.
 [[nodiscard]] std::string layer_of(const std::string& path);
+
+/// Whether a part of a module's path is a number: its place in a ModuleList or Sequential.
+[[nodiscard]] bool is_place(std::string_view part);
 
 /// A block away for all of its life.
 [[nodiscard]] EarlierFree never_there(const Store& store, BlockId block);

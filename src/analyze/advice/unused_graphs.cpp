@@ -1,10 +1,8 @@
 // Forward passes that make an autograd graph which no backward pass goes back through: validation, generation,
 // teachers.
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <map>
-#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -15,12 +13,9 @@ namespace {
 
 using Parts = std::vector<std::string_view>;
 
-/// The number that a part of a module's path is: its place in a ModuleList or Sequential.
-std::optional<std::uint32_t> place_of(std::string_view part) {
-  std::uint32_t place = 0;
-  const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), place);
-  if (error != std::errc() || end != part.data() + part.size()) return std::nullopt;
-  return place;
+/// Of two elements of a list, by their places: numbers without leading zeros.
+bool comes_before(std::string_view left, std::string_view right) {
+  return std::pair(left.size(), left) < std::pair(right.size(), right);
 }
 
 Parts parts_of(std::string_view path) {
@@ -84,9 +79,7 @@ class CallFinder {
     const Parts& now = parts(block);
     const std::size_t common = common_parts(before, now);
     if (common == before.size() || common == now.size()) return false;
-    const auto last = place_of(before[common]);
-    const auto place = place_of(now[common]);
-    return last && place && *place < *last;
+    return is_place(before[common]) && is_place(now[common]) && comes_before(now[common], before[common]);
   }
 
   void end_call(std::uint64_t change) {
@@ -117,7 +110,7 @@ class CallFinder {
       if (is_last) continue;  // the result of all of it
       const Parts& next_path = parts(call_.blocks[n + 1]);
       const bool in_list =
-          common < path.size() && place_of(path[common]) && common < next_path.size() && place_of(next_path[common]);
+          common < path.size() && is_place(path[common]) && common < next_path.size() && is_place(next_path[common]);
       const std::uint64_t from = in_list ? next_ends[common + 1] : ends[common];
       const EarlierFree life = never_there(subject_.store, block);
       if (from < life.to) call_.held.push_back({block, from, life.to});
@@ -146,8 +139,8 @@ Fate fate_of(const Subject& subject, const Call& call) {
       fate = Fate::unknown;
       continue;
     }
-    const auto after = std::ranges::upper_bound(subject.spans, away.to, {}, &PhaseSpan::from);
-    if (after != subject.spans.begin() && std::prev(after)->phase == Phase::backward) return Fate::backward;
+    const std::size_t begun = subject.spans_until(away.to);
+    if (begun > 0 && subject.spans[begun - 1].phase == Phase::backward) return Fate::backward;
   }
   return fate;
 }
@@ -170,8 +163,7 @@ std::vector<EarlierFree> inference_with_autograd(const Subject& subject) {
   spans.reserve(calls.size());
   std::size_t most_used = 0;
   for (const Call& call : calls) {
-    const auto after = std::ranges::upper_bound(subject.spans, call.from(subject), {}, &PhaseSpan::from);
-    spans.push_back(static_cast<std::size_t>(after - subject.spans.begin()));
+    spans.push_back(subject.spans_until(call.from(subject)));
     ++in_span[spans.back()];
     fates.push_back(fate_of(subject, call));
   }

@@ -163,7 +163,7 @@ TEST(NameFrames, TracesOfOthersAreBounded) {
 // Nothing native is in a snapshot with stacks="python".
 TEST(NameFrames, ProgramsWithoutASuffixArePythonWhereAllFramesMayBe) {
   const NamedFrames python({{"forward", "/venv/lib/python3.11/site-packages/torch/nn/modules/linear.py", 134},
-                            {"main", "/work/bin/train", 9}});
+                            {"main", "/home/me/bin/train", 9}});
   EXPECT_EQ(python.mode(), "python");
   EXPECT_EQ(python.call_site(), "main");
   const NamedFrames both({{"malloc", "/lib/libc10.so", 7}, {"main", "/usr/bin/python3", 9}});
