@@ -150,7 +150,7 @@ FAULTS = {
         "    end(client, true);\n    ended = true;",
         "    ended = true;",
         TIDEMARK,
-        ["programs.processes:Processes.test_exec_chain"],
+        ["programs.processes:Processes.test_exec_finishes_the_recording_of_the_program_before"],
     ),
     "a torn frame is read": (
         "trace/frames.cpp",

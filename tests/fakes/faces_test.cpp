@@ -1,8 +1,9 @@
 // One machine that all faces watch at once, as they are: the command, the Python class, the C++ class and the terminal
 // program. Its driver is scripted, and this test is the recorder of a program that trains on it, in real time.
 //
-// On one GPU of 80 GiB half a gibibyte more is used each second. Ten steps a second are marked, and once a second the
-// program takes more for a moment, between two samples, which recordings alone know.
+// On one GPU of 80 GiB half a gibibyte more is used each second. Ten steps a second are marked, and in each one the program
+// takes more for a moment, between two samples, which recordings alone know. Fewer and higher peaks could not be told from
+// growth that slows down, whenever one more of them lies in the first half of what is looked at than in the second.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -69,7 +70,7 @@ class Recorder {
 
   /// How many faces follow it.
   [[nodiscard]] std::size_t readers() const { return readers_; }
-  /// What was used at most in each second, of which samples know nothing.
+  /// What was used at most in each step, of which samples know nothing.
   [[nodiscard]] std::vector<double> peaks() {
     const std::lock_guard lock(mutex_);
     return peaks_;
@@ -81,12 +82,10 @@ class Recorder {
       const std::uint64_t time = now_ns();
       writer_->mark({Mark::Kind::point, time, writer_->string("step"), {}});
       change(time + 1, 0x1000 + step * 0x1000000, 2 * kMiB);
-      if (step % 10 == 5) {
-        change(time + 2, 0x10, kSpikeBytes);
-        add_peak(used_at_sample_ + allocated_ - allocated_at_sample_);
-        release(time + 3, 0x10, kSpikeBytes);
-      }
-      if (step % 10 == 0) sample(time + 4);
+      change(time + 2, 0x10, kSpikeBytes);
+      add_peak(used_at_sample_ + allocated_ - allocated_at_sample_);
+      release(time + 3, 0x10, kSpikeBytes);
+      sample(time + 4);
       write();
       clients_->welcome();
       readers_ = clients_->count();
@@ -116,7 +115,7 @@ class Recorder {
     EXPECT_TRUE(writer_->event(event).ok());
   }
   void sample(std::uint64_t time) {
-    used_at_sample_ = kUsedBytes + time / 1'000'000'000 * kGrowthBytes;
+    used_at_sample_ = kUsedBytes + time / 1'000'000 * (kGrowthBytes / 1000);
     allocated_at_sample_ = allocated_;
     DeviceSample sample;
     sample.time_ns = time + 10'000'000;  // not at the same time as the allocation before
@@ -237,8 +236,8 @@ TEST(Faces, SeeTheSame) {
     // other side of a sample.
     const auto peak = device["peak_memory"].get<double>();
     EXPECT_THAT(peaks, Contains(DoubleNear(peak, 64.0 * kMiB)));
-    ASSERT_GE(made.before.size(), 6U);
-    EXPECT_GE(peak, made.before[made.before.size() - 6] - 64.0 * kMiB);
+    ASSERT_GE(made.before.size(), 60U);
+    EXPECT_GE(peak, made.before[made.before.size() - 60] - 64.0 * kMiB);
     EXPECT_THAT(risk["risk_level"].get<std::string>(), AnyOf("medium", "high", "critical"));
     ASSERT_TRUE(risk["steps_to_limit"].is_object()) << risk.dump(2);
     const double seconds = risk["seconds_to_limit"]["expected"];

@@ -138,12 +138,12 @@ std::vector<EarlierFree> optimizer_temporaries(const Subject& subject) {
     if (owner.making == AllocationOrigin::foreach_step) stacks[blocks.stack[block.value]].push_back(block);
   }
   for (const auto& [stack, made] : stacks) {
-    const std::uint64_t largest =
-        std::ranges::max(made | std::views::transform([&](BlockId block) { return blocks.size[block.value]; }));
+    const auto size_of = [&](BlockId block) { return blocks.size[block.value]; };
+    const std::uint64_t largest = size_of(*std::ranges::max_element(made, {}, size_of));
     std::size_t kept_until = 0;  // the largest one is there, one at a time
     for (const BlockId block : made) {
       const EarlierFree life = never_there(subject.store, block);
-      if (blocks.size[block.value] == largest && life.from >= kept_until) {
+      if (size_of(block) == largest && life.from >= kept_until) {
         kept_until = life.to;
       } else {
         frees.push_back(life);

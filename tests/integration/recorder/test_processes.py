@@ -1,9 +1,10 @@
 """Recording changes nothing, however a program starts and ends, and whether or not it is one with PyTorch."""
 
 import re
+import subprocess
 import unittest
 
-from driver import PROGRAMS, PYTHON, program, real_pytorch, run
+from driver import PROGRAMS, PYTHON, children, program, read_until, real_pytorch, run, start, wait_for
 from same_output import ONE, PID, SameOutput
 
 
@@ -22,6 +23,18 @@ class Processes(SameOutput):
         for stage, name in enumerate(order):
             self.assertIn(8000 * (stage + 1), self.sizes(name))
         self.assertEqual(len({self.summary(name)["process"]["pid"] for name in order}), 1)
+
+    def test_exec_finishes_the_recording_of_the_program_before(self):
+        recorder = self.kill_at_end(start(self.record_command(program("exec_chain.py", "--wait")), stdin=subprocess.PIPE))
+        read_until(recorder.stdout, b"stage 2 sum")
+        finished = lambda name: (self.folder / name).exists() and self.summary(name)["data_quality"]["complete"]
+        (pid,) = children(recorder.pid)
+        for name in ("run.tide", f"run.pid{pid}.tide"):
+            wait_for(lambda name=name: finished(name), f"the end of {name}")
+        self.assertFalse(finished(f"run.pid{pid}.2.tide"), "its program still runs")
+        recorder.stdin.close()
+        self.assertEqual(recorder.wait(), 0)
+        self.assertTrue(finished(f"run.pid{pid}.2.tide"))
 
     def test_shells_and_helpers_leave_no_file(self):
         self.check(program("subprocesses.py"), 0, [PID, "run.tide"])
