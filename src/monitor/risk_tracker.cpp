@@ -45,7 +45,8 @@ void TrackedMemory::take(const WatchedUsage& used, const ProcessSteps* of) {
     its_steps = of->steps;
     counted = steps;
   }
-  const std::uint64_t peak = std::max(sample.high_bytes, used.late_peak_bytes());
+  std::optional<std::uint64_t> peak = std::max(sample.high_bytes, used.late_peak_bytes());
+  if (*peak <= sample.bytes) peak.reset();  // nobody saw one between the samples
   forecaster.add({sample.time_ns, sample.bytes, peak, counted});
 }
 

@@ -54,9 +54,14 @@ std::vector<PeakGrowth> growing_stretches(const std::vector<UsageSpan>& spans,
                                           std::optional<std::uint64_t> limit_bytes) {
   const std::uint64_t now = spans.back().to_ns;
   std::vector<std::uint64_t> samples_since(spans.size() + 1);  // in the span and those after it
+  std::vector<std::uint64_t> recorded_since(spans.size() + 1);
   for (std::size_t index = spans.size(); index-- > 0;) {
     samples_since[index] = samples_since[index + 1] + spans[index].samples;
+    recorded_since[index] = recorded_since[index + 1] + spans[index].recorded_peaks;
   }
+  const auto first_since = [&](std::uint64_t from) {
+    return static_cast<std::size_t>(std::ranges::lower_bound(spans, from, {}, &UsageSpan::from_ns) - spans.begin());
+  };
   std::vector<double> peak_before(spans.size() + 1);  // of all spans before it
   for (std::size_t index = 0; index < spans.size(); ++index) {
     const auto peak = static_cast<double>(spans[index].peak_bytes);
@@ -65,13 +70,17 @@ std::vector<PeakGrowth> growing_stretches(const std::vector<UsageSpan>& spans,
   }
   std::vector<PeakGrowth> found;
   double shortest = 0;
-  for (auto length = static_cast<double>(now - spans.front().from_ns); length > shortest; length *= kShorter) {
+  // What was sampled before a recorder told of the peaks between samples is lower, and says nothing about their growth.
+  const auto recorded = std::ranges::find_if(spans, [](const UsageSpan& span) { return span.recorded_peaks > 0; });
+  const std::uint64_t begin = (recorded == spans.end() ? spans.front() : *recorded).from_ns;
+  for (auto length = static_cast<double>(now - begin); length > shortest; length *= kShorter) {
     const std::uint64_t from = now - static_cast<std::uint64_t>(length);
-    const auto place = std::ranges::lower_bound(spans, from, {}, &UsageSpan::from_ns) - spans.begin();
-    const auto first = static_cast<std::size_t>(place);
-    const std::uint64_t samples = samples_since[first];
-    if (samples < kFewestForGrowth) break;
-    const auto cells = static_cast<std::size_t>(std::clamp<std::uint64_t>(samples / 2, kFewestGrownCells, kMaxCells));
+    const std::size_t first = first_since(from);
+    if (samples_since[first] < kFewestForGrowth) break;
+    // Where a recorder tells of peaks, a cell without one of them says nothing.
+    const bool is_recorded = recorded_since[first] >= kFewestForGrowth;
+    const std::uint64_t known = is_recorded ? recorded_since[first] : samples_since[first];
+    const auto cells = static_cast<std::size_t>(std::clamp<std::uint64_t>(known / 2, kFewestGrownCells, kMaxCells));
     const UsageGrid grid = cut_into_cells(spans, from, cells);
     const auto growth = find_cell_growth(grid.peaks, peak_before[first]);
     if (!growth) continue;
@@ -80,7 +89,7 @@ std::vector<PeakGrowth> growing_stretches(const std::vector<UsageSpan>& spans,
     stretch.cells = *growth;
     stretch.cell_seconds = grid.cell_seconds;
     stretch.span_seconds = length / kNanosecondsPerSecond;
-    stretch.samples = samples;
+    stretch.samples = samples_since[first];
     stretch.saturates_after = rest_of(*growth);
     count_steps(spans, first, from, stretch);
   }

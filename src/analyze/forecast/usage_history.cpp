@@ -13,6 +13,7 @@ UsageSpan joined(const UsageSpan& left, const UsageSpan& right) {
   span.peak_bytes = std::max(left.peak_bytes, right.peak_bytes);
   span.floor_bytes = std::min(left.floor_bytes, right.floor_bytes);
   span.samples = left.samples + right.samples;
+  span.recorded_peaks = left.recorded_peaks + right.recorded_peaks;
   return span;
 }
 
@@ -34,6 +35,7 @@ void UsageHistory::add(const UsageSample& sample) {
   span.last_bytes = sample.used_bytes;
   span.samples = 1;
   span.steps = sample.steps;
+  span.recorded_peaks = sample.peak_bytes ? 1 : 0;
   for (std::size_t level = 0;; ++level) {
     if (level == levels_.size()) levels_.emplace_back();
     std::vector<UsageSpan>& spans = levels_[level];

@@ -28,6 +28,7 @@ struct UsageSpan {
   std::uint64_t last_bytes = 0;  ///< used at the last one
   std::uint64_t samples = 0;
   std::optional<std::uint64_t> steps;  ///< at the last one
+  std::uint64_t recorded_peaks = 0;    ///< samples with a peak that a recorder saw
 };
 
 /// A stretch of the history, cut into cells of equal length in time.

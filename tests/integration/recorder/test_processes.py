@@ -1,5 +1,6 @@
 """Recording changes nothing, however a program starts and ends, and whether or not it is one with PyTorch."""
 
+import functools
 import re
 import subprocess
 import unittest
@@ -27,10 +28,13 @@ class Processes(SameOutput):
     def test_exec_finishes_the_recording_of_the_program_before(self):
         recorder = self.kill_at_end(start(self.record_command(program("exec_chain.py", "--wait")), stdin=subprocess.PIPE))
         read_until(recorder.stdout, b"stage 2 sum")
-        finished = lambda name: (self.folder / name).exists() and self.summary(name)["data_quality"]["complete"]
+
+        def finished(name):
+            return (self.folder / name).exists() and self.summary(name)["data_quality"]["complete"]
+
         (pid,) = children(recorder.pid)
         for name in ("run.tide", f"run.pid{pid}.tide"):
-            wait_for(lambda name=name: finished(name), f"the end of {name}")
+            wait_for(functools.partial(finished, name), f"the end of {name}")
         self.assertFalse(finished(f"run.pid{pid}.2.tide"), "its program still runs")
         recorder.stdin.close()
         self.assertEqual(recorder.wait(), 0)

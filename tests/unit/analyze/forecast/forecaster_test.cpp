@@ -60,9 +60,31 @@ TEST(ForecasterTest, TheFirstPeakAfterLowerSamplesIsNoGrowthThatSlowsDown) {
     forecaster.add(sample);
   }
   const RiskAssessment risk = forecaster.assess(static_cast<std::uint64_t>(kLimit));
-  EXPECT_EQ(risk.pattern, UsagePattern::steps);
+  EXPECT_EQ(risk.pattern, UsagePattern::growth);
   ASSERT_TRUE(risk.seconds_to_limit);
   EXPECT_NEAR(risk.seconds_to_limit->expected, 46, 6);
+}
+
+// The same for any time between two samples at which the peaks become known: one peak more in the first half of a
+// stretch than in the second is no growth that slows down.
+TEST(ForecasterTest, PeaksThatComeOnceASecondGrowEvenlyAtEachMoment) {
+  for (std::uint64_t first = 0; first < 10; ++first) {
+    Forecaster forecaster;
+    for (std::uint64_t tenth = 0; tenth < 300; ++tenth) {
+      const double seconds = static_cast<double>(tenth) / 10;
+      UsageSample sample;
+      sample.time_ns = tenth * 100'000'000;
+      sample.used_bytes = static_cast<std::uint64_t>((0.25 + 0.00625 * seconds) * kLimit);
+      if (tenth % 10 == first) sample.peak_bytes = static_cast<std::uint64_t>((0.5625 + 0.00625 * seconds) * kLimit);
+      forecaster.add(sample);
+      if (tenth < 200) continue;
+      SCOPED_TRACE(first * 1000 + tenth);
+      const RiskAssessment risk = forecaster.assess(static_cast<std::uint64_t>(kLimit));
+      EXPECT_TRUE(risk.pattern == UsagePattern::growth || risk.pattern == UsagePattern::steps);
+      ASSERT_TRUE(risk.seconds_to_limit);
+      EXPECT_NEAR(risk.seconds_to_limit->expected, 70 - seconds, 0.15 * (70 - seconds));
+    }
+  }
 }
 
 TEST(ForecasterTest, StepsToTheLimitFollowFromTheirPace) {
