@@ -123,7 +123,11 @@ class WindowResults {
     options.top = kListed;
     options.attribution = store_.attribution.get();
     const auto leaks = analyze_leaks(store_, symbols_, options);
-    if (!leaks || leaks->verdict != LeakVerdict::leak) return;
+    if (!leaks) return;
+    for (const HostGrowth& growth : leaks->host_growth) {
+      process_.findings.push_back({FindingKind::note, host_growth_text(growth), {host_growth_causes(growth)}});
+    }
+    if (leaks->verdict != LeakVerdict::leak) return;
     Finding finding{FindingKind::warning, leak_verdict(*leaks), {}};
     for (const LeakSite& leak : leaks->leaks) {
       finding.details.push_back(fmt::format("{} a step: {}", rate_text(leak.growth.bytes_per_step.value),

@@ -29,6 +29,8 @@ constexpr AdviceRule kRules[] = {
     {AdviceKind::gradient_buckets, advice::gradient_buckets, false},
     {AdviceKind::gathered_parameters, advice::gathered_parameters, true},
     {AdviceKind::checkpoint_copies, advice::checkpoint_copies, false},
+    {AdviceKind::loaded_checkpoint, advice::loaded_checkpoint, false},
+    {AdviceKind::model_copies, advice::model_copies, false},
     {AdviceKind::retained_graph, advice::retained_graph, true},
     {AdviceKind::inference_with_autograd, advice::inference_with_autograd, true},
     {AdviceKind::checkpoint_each_layer, advice::checkpoint_each_layer, true},
@@ -36,6 +38,7 @@ constexpr AdviceRule kRules[] = {
     {AdviceKind::kept_over_steps, advice::kept_over_steps, true},
     {AdviceKind::failed_call, advice::failed_call, false},
     {AdviceKind::repeated_concatenation, advice::repeated_concatenation, false},
+    {AdviceKind::collected_results, advice::collected_results, false},
 };
 
 template <typename Sums>

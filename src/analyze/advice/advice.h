@@ -30,6 +30,8 @@ enum class AdviceKind : std::uint8_t {
   gradient_buckets,         ///< DistributedDataParallel(gradient_as_bucket_view=True)
   gathered_parameters,      ///< fully_shard(reshard_after_forward=True) of the repeated layers
   checkpoint_copies,        ///< copies of the model or the optimizer made to save them
+  loaded_checkpoint,        ///< tensors of a checkpoint that was loaded, beside the model that they were copied to
+  model_copies,             ///< a copy of the model by copy.deepcopy, such as an average of its weights
   retained_graph,           ///< autograd graphs kept over steps, such as by losses in a list
   inference_with_autograd,  ///< call the model in torch.no_grad(): no backward pass goes back through it
   checkpoint_each_layer,    ///< one checkpoint recomputes several of the repeated layers at once
@@ -37,6 +39,7 @@ enum class AdviceKind : std::uint8_t {
   kept_over_steps,          ///< blocks of several steps that are freed together, such as outputs of an epoch
   failed_call,              ///< what a call holds that ran out of memory: its exception keeps it
   repeated_concatenation,   ///< a tensor made anew, larger each time, beside the one before
+  collected_results,        ///< results of many calls, without graphs, that are collected and freed together
 };
 inline constexpr EnumName<AdviceKind> kAdviceKindNames[] = {
     {AdviceKind::checkpoint_activations, "checkpoint_activations"},
@@ -49,13 +52,16 @@ inline constexpr EnumName<AdviceKind> kAdviceKindNames[] = {
     {AdviceKind::gradient_buckets, "gradient_buckets"},
     {AdviceKind::gathered_parameters, "gathered_parameters"},
     {AdviceKind::checkpoint_copies, "checkpoint_copies"},
+    {AdviceKind::loaded_checkpoint, "loaded_checkpoint"},
+    {AdviceKind::model_copies, "model_copies"},
     {AdviceKind::retained_graph, "retained_graph"},
     {AdviceKind::inference_with_autograd, "inference_with_autograd"},
     {AdviceKind::checkpoint_each_layer, "checkpoint_each_layer"},
     {AdviceKind::optimizer_temporaries, "optimizer_temporaries"},
     {AdviceKind::kept_over_steps, "kept_over_steps"},
     {AdviceKind::failed_call, "failed_call"},
-    {AdviceKind::repeated_concatenation, "repeated_concatenation"}};
+    {AdviceKind::repeated_concatenation, "repeated_concatenation"},
+    {AdviceKind::collected_results, "collected_results"}};
 [[nodiscard]] constexpr std::string_view name_of(AdviceKind kind) {
   return name_in(kAdviceKindNames, kind);
 }

@@ -1,4 +1,5 @@
-// Copies of the model's tensors: of a checkpoint that is saved, and what FSDP gathers of all ranks.
+// Copies of the model's tensors: of a checkpoint that is saved or was loaded, of a model, and what FSDP gathers of all
+// ranks.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -46,14 +47,26 @@ class Units {
   std::vector<std::vector<GatheredUnit*>> around_;  // by ModulePathId
 };
 
+std::vector<EarlierFree> copies_made_by(const Subject& subject, AllocationOrigin made_by) {
+  std::vector<EarlierFree> frees;
+  for (const BlockId block : subject.blocks) {
+    if (subject.is_copy(block, made_by)) frees.push_back(never_there(subject.store, block));
+  }
+  return frees;
+}
+
 }  // namespace
 
 std::vector<EarlierFree> checkpoint_copies(const Subject& subject) {
-  std::vector<EarlierFree> frees;
-  for (const BlockId block : subject.blocks) {
-    if (subject.is_copy(block, AllocationOrigin::copy)) frees.push_back(never_there(subject.store, block));
-  }
-  return frees;
+  return copies_made_by(subject, AllocationOrigin::copy);
+}
+
+std::vector<EarlierFree> loaded_checkpoint(const Subject& subject) {
+  return copies_made_by(subject, AllocationOrigin::loaded_copy);
+}
+
+std::vector<EarlierFree> model_copies(const Subject& subject) {
+  return copies_made_by(subject, AllocationOrigin::model_copy);
 }
 
 // With reshard_after_forward a unit's parameters are away from the end of its forward pass to its backward pass. The

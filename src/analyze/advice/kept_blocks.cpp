@@ -18,6 +18,9 @@ constexpr std::size_t kMinStepsTogether = 4;
 constexpr std::size_t kMinTimes = 2;
 constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
 
+/// So many results are collected.
+constexpr std::size_t kMinResults = 16;
+
 /// So often a tensor is made anew, larger than before.
 constexpr std::size_t kMinEnlargements = 4;
 
@@ -152,6 +155,44 @@ std::vector<EarlierFree> repeated_concatenation(const Subject& subject) {
     chain.push_back(block);
   }
   for (auto& [stack, chain] : chains) end(chain);
+  return frees;
+}
+
+// Blocks of one stack outside of backward passes, one after the other, that are all freed before anything else is
+// allocated: what holds them is one list. Each is read until the next one is made; no graph keeps them, as a backward
+// pass frees its blocks one by one.
+std::vector<EarlierFree> collected_results(const Subject& subject) {
+  const Store& store = subject.store;
+  const Blocks& blocks = store.blocks;
+  const std::set<BlockId> of_model = model_blocks(subject);
+  std::map<StackId, std::vector<BlockId>> stacks;
+  for (const BlockId block : subject.blocks) {
+    const Owner& owner = subject.owner(block);
+    const bool may_be = owner.making == AllocationOrigin::nothing_known &&
+                        (owner.category == Category::activation || owner.category == Category::temporary ||
+                         owner.category == Category::unknown);
+    const bool in_pass =
+        owner.phase == Phase::backward || owner.phase == Phase::recomputation || owner.phase == Phase::optimizer;
+    const StackId stack = blocks.stack[block.value];
+    if (!stack.valid() || !may_be || in_pass || of_model.contains(block)) continue;
+    stacks[stack].push_back(block);
+  }
+  const auto births_until = [&](std::uint32_t change) {
+    return std::ranges::lower_bound(subject.blocks, change, {},
+                                    [&](BlockId block) { return blocks.birth_change[block.value]; }) -
+           subject.blocks.begin();
+  };
+  std::vector<EarlierFree> frees;
+  for (const auto& [stack, all] : stacks) {
+    for (std::size_t first = 0, next = 0; first < all.size(); first = next) {
+      const auto moment = births_until(blocks.death_change[all[first].value]);  // the last one: the program ends
+      for (next = first + 1; next < all.size() && births_until(blocks.death_change[all[next].value]) == moment;) ++next;
+      if (next - first < kMinResults || moment == std::ssize(subject.blocks)) continue;
+      for (std::size_t index = first; index + 1 < next; ++index) {
+        frees.push_back({all[index], blocks.birth_change[all[index + 1].value], blocks.death_change[all[index].value]});
+      }
+    }
+  }
   return frees;
 }
 

@@ -50,6 +50,8 @@ std::vector<EarlierFree> logits_upcast(const Subject& subject);
 std::vector<EarlierFree> gradient_buckets(const Subject& subject);
 std::vector<EarlierFree> gathered_parameters(const Subject& subject);
 std::vector<EarlierFree> checkpoint_copies(const Subject& subject);
+std::vector<EarlierFree> loaded_checkpoint(const Subject& subject);
+std::vector<EarlierFree> model_copies(const Subject& subject);
 std::vector<EarlierFree> retained_graph(const Subject& subject);
 std::vector<EarlierFree> inference_with_autograd(const Subject& subject);
 std::vector<EarlierFree> checkpoint_each_layer(const Subject& subject);
@@ -57,6 +59,7 @@ std::vector<EarlierFree> optimizer_temporaries(const Subject& subject);
 std::vector<EarlierFree> kept_over_steps(const Subject& subject);
 std::vector<EarlierFree> failed_call(const Subject& subject);
 std::vector<EarlierFree> repeated_concatenation(const Subject& subject);
+std::vector<EarlierFree> collected_results(const Subject& subject);
 
 /// The repeated layer that a module belongs to: its path up to the outermost number, "model.layers.3". Empty: in none.
 [[nodiscard]] std::string layer_of(const std::string& path);

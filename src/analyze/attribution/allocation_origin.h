@@ -10,7 +10,9 @@ enum class AllocationOrigin : std::uint8_t {
   nothing_known,
   gradient_bucket,      ///< of DistributedDataParallel, beside the gradients themselves
   input,                ///< moves batches to the device
-  copy,                 ///< of a checkpoint that is saved or loaded, of a model
+  copy,                 ///< of a checkpoint that is saved, or of tensors by copy.deepcopy
+  loaded_copy,          ///< what a checkpoint has that is loaded
+  model_copy,           ///< parameters that copy.deepcopy copies
   model,                ///< constructs, loads or moves modules
   gathered_parameter,   ///< of FSDP: shards of all ranks put together
   per_sample_gradient,  ///< Opacus

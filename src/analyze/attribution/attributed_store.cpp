@@ -139,6 +139,40 @@ void name_module_calls(Definitions& definitions) {
   }
 }
 
+// Stacks in which modules of one path are called are one, whichever objects these are: a model that is made anew in
+// each step has no call sites of its own each time. So are those whose modules have no path.
+void unite_module_calls(Store& store) {
+  Definitions& definitions = store.definitions;
+  using Place = std::tuple<StringId, StringId, std::uint32_t, CompiledGraph, StringId>;
+  std::map<Place, LocationId> places;
+  std::vector<LocationId> location_of;
+  bool differs = false;
+  for (const Location& location : definitions.locations) {
+    const LocationId own{static_cast<std::uint32_t>(location_of.size())};
+    LocationId& first = location_of.emplace_back(own);
+    if (!location.nn_module.valid()) continue;
+    const Place place{location.file, location.function, location.line, location.graph, location.source_nodes};
+    first = places.try_emplace(place, own).first->second;
+    differs |= first != own;
+  }
+  if (!differs) return;
+  std::map<std::pair<StackId, LocationId>, StackId> stacks;
+  std::vector<StackId> stack_of;
+  for (const StackNode& node : definitions.stacks) {
+    const StackId own{static_cast<std::uint32_t>(stack_of.size())};
+    const StackId parent = node.parent.value < own.value ? stack_of[node.parent.value] : node.parent;
+    const bool is_known = node.location.value < location_of.size();
+    const LocationId location = is_known ? location_of[node.location.value] : node.location;
+    stack_of.push_back(stacks.try_emplace({parent, location}, own).first->second);
+  }
+  const auto unite = [&](StackId& stack) {
+    if (stack.value < stack_of.size()) stack = stack_of[stack.value];
+  };
+  for (StackId& stack : store.blocks.stack) unite(stack);
+  for (OutOfMemory& failure : store.out_of_memory) unite(failure.stack);
+  for (SegmentChange& change : store.segment_changes) unite(change.stack);
+}
+
 void find_stacks_at_peak(Store& store) {
   std::map<std::pair<std::size_t, StackId>, StackUsage> usages;
   for (std::size_t device = 0; device < store.devices.size(); ++device) {
@@ -187,6 +221,7 @@ AttributedStore attribute(Store store, Attribution attribution) {
     failure.stack = backward.of(failure.stack, failure.node, owners.out_of_memory[index]);
   }
   name_module_calls(attributed.definitions);
+  unite_module_calls(attributed);
   find_stacks_at_peak(attributed);
   return attributed;
 }

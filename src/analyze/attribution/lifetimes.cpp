@@ -137,6 +137,8 @@ Category Lifetimes::category(std::size_t block, AllocationOrigin making) const {
   const std::uint32_t end = run.phase == Phase::recomputation ? run.end_change : pass.end_change;
   switch (making) {
     case AllocationOrigin::copy:
+    case AllocationOrigin::loaded_copy:
+    case AllocationOrigin::model_copy:
     case AllocationOrigin::gathered_parameter:
       return Category::copy;
     case AllocationOrigin::model:

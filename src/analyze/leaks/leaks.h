@@ -20,6 +20,7 @@
 #include "analyze/common/recording_info.h"
 #include "analyze/common/stack_names.h"
 #include "analyze/leaks/growth.h"
+#include "analyze/leaks/host_growth.h"
 #include "analyze/leaks/objects.h"
 #include "analyze/steps/training_steps.h"
 #include "base/enum_names.h"
@@ -176,6 +177,7 @@ struct Leaks {
   std::vector<LeakSite> small_leaks;  ///< fastest first
   std::uint64_t non_leak_growth_count = 0;
   std::vector<LeakSite> non_leak_growth;  ///< growth that is not a leak; most bytes held first
+  std::vector<HostGrowth> host_growth;    ///< of the host's memory, since the warm-up: no part of the verdict
 };
 
 /// Fails when the recording does not contain the requested device or the property to group by, or when step_starts_ns

@@ -338,14 +338,16 @@ TrainingSteps find_training_steps(const Store& store) {
     steps.mark = annotated.name;
     return steps;
   };
-  if (!annotated.starts_ns.empty() && !annotated.of_optimizer) return steps_as_annotated();
+  // Only the first step was seen to begin: no optimizer has run, or the program ended in that step.
+  const bool only_begun = annotated.starts_ns.size() == 1;
+  if (!annotated.starts_ns.empty() && !annotated.of_optimizer && !only_begun) return steps_as_annotated();
   const auto blocks = [](const DeviceSummary& summary) {
     return is_driver_memory(summary.device) ? 0 : summary.allocation_count;
   };
   const auto busiest =
       std::max_element(store.devices.begin(), store.devices.end(),
                        [&](const auto& left, const auto& right) { return blocks(left) < blocks(right); });
-  if (busiest == store.devices.end()) return {};
+  if (busiest == store.devices.end()) return only_begun ? steps_as_annotated() : TrainingSteps{};
   const KeySequence sequence = make_key_sequence(store, static_cast<std::size_t>(busiest - store.devices.begin()));
   if (sequence.keys.empty()) return annotated.starts_ns.empty() ? TrainingSteps{} : steps_as_annotated();
 
@@ -375,7 +377,8 @@ TrainingSteps find_training_steps(const Store& store) {
   }
   optimizer.boundaries = optimizer_runs(store, sequence);
   if (tells_steps(optimizer)) return steps_at(store, sequence, TrainingSteps::Source::optimizer, optimizer);
-  if (!repeating || repeating->score < kLowestScore) return {};
+  if (only_begun && !optimizer.boundaries.empty()) return steps_as_annotated();
+  if (!repeating || repeating->score < kLowestScore) return only_begun ? steps_as_annotated() : TrainingSteps{};
   if (ticks_within_steps(*repeating, optimizer.boundaries)) return {};
   const auto source = sequence.by_stack ? TrainingSteps::Source::stack : TrainingSteps::Source::sizes;
   return steps_at(store, sequence, source, *repeating);
@@ -444,20 +447,29 @@ KeySequence make_key_sequence(const Store& store, std::size_t device) {
 
 double step_score(const KeySequence& sequence, const std::vector<std::uint32_t>& boundaries) {
   std::vector<Majority> usual(sequence.keys.size());
-  visit_periods(sequence, boundaries,
-                [&](std::uint32_t key, std::uint32_t count, std::uint32_t times) { usual[key].vote(count, times); });
+  std::vector<Majority> usual_rise(sequence.keys.size());  // of what occurs more often in each period than before
+  std::vector<std::uint32_t> before(sequence.keys.size());
+  visit_periods(sequence, boundaries, [&](std::uint32_t key, std::uint32_t count, std::uint32_t times) {
+    usual[key].vote(count, times);
+    usual_rise[key].vote(count - std::min(count, before[key]), 1);
+    before[key] = count;
+  });
   std::vector<std::uint32_t> as_usual(sequence.keys.size());
+  std::vector<std::uint32_t> rises(sequence.keys.size());
   std::vector<std::uint64_t> inside(sequence.keys.size());
+  std::ranges::fill(before, 0);
   visit_periods(sequence, boundaries, [&](std::uint32_t key, std::uint32_t count, std::uint32_t times) {
     if (count == usual[key].value) as_usual[key] += times;
+    if (count > before[key] && count - before[key] == usual_rise[key].value) ++rises[key];
+    before[key] = count;
     inside[key] += count;
   });
   double keys = 0;
   double occurrences = 0;
   const auto periods = static_cast<double>(boundaries.size() - 1);
   for (std::size_t key = 0; key < sequence.keys.size(); ++key) {
-    const double share = as_usual[key] / periods;
-    if (usual[key].value == 0 || share < kRegular) continue;
+    const double share = std::max(usual[key].value == 0 ? 0 : as_usual[key], rises[key]) / periods;
+    if (share < kRegular) continue;
     keys += share;
     occurrences += share * static_cast<double>(inside[key]);
   }

@@ -115,8 +115,9 @@ struct KeySequence {
 [[nodiscard]] KeySequence make_key_sequence(const Store& store, std::size_t device);
 
 /// How alike the periods between successive boundaries are: 0 to 1, the geometric mean of two shares, that of keys and
-/// that of occurrences. A key counts with the share of periods in which it occurs as often as it does in most, and not
-/// at all below 70%. `boundaries` are positions in increasing order, at least two.
+/// that of occurrences. A key counts with the share of periods in which it occurs as often as it does in most, or
+/// by as many times more than in the period before as in most, and not at all below 70%. `boundaries` are positions in
+/// increasing order, at least two.
 [[nodiscard]] double step_score(const KeySequence& sequence, const std::vector<std::uint32_t>& boundaries);
 
 }  // namespace tidemark

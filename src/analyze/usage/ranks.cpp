@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -47,6 +48,7 @@ class RankComparer {
       if (row.device && find_group(row) == result_.groups.end()) add_group(row);
     }
     for (RankRow& row : result_.rows) compare(row);
+    name_owners();
     return std::move(result_);
   }
 
@@ -93,6 +95,26 @@ class RankComparer {
     row.outlier = group.has_outliers() && gap_between(row.peak_allocated_bytes, group.median_bytes) > group.limit_bytes;
   }
 
+  // Where the ranks of a machine use different GPUs most, all of them number the GPUs alike.
+  void name_owners() {
+    std::map<std::string, std::map<std::int8_t, std::int32_t>> ranks;  // of a machine, by GPU
+    std::set<std::string> shared;
+    for (const RankRow& row : result_.rows) {
+      const ProcessInfo& process = row.recording.process;
+      if (row.child || !process.rank || !row.device || row.device->type != DeviceType::cuda) continue;
+      if (!ranks[process.hostname].try_emplace(row.device->index, *process.rank).second)
+        shared.insert(process.hostname);
+    }
+    for (RankRow& row : result_.rows) {
+      const std::string& machine = row.recording.process.hostname;
+      if (!row.recording.process.rank || shared.contains(machine)) continue;
+      for (OtherGpu& other : row.other_gpus) {
+        const auto owner = ranks[machine].find(other.device.index);
+        if (owner != ranks[machine].end()) other.rank = owner->second;
+      }
+    }
+  }
+
   std::set<Process> processes_;
   RankComparison result_;
 };
@@ -119,6 +141,13 @@ RankRow rank_row(std::size_t index, const Summary& summary) {
   row.device = busiest->totals.device;
   row.peak_allocated_bytes = busiest->totals.peak_allocated_bytes;
   row.peak_reserved_bytes = busiest->totals.peak_reserved_bytes;
+  for (const SummaryDevice& device : summary.devices) {
+    const bool is_other = device.totals.device.type == DeviceType::cuda && &device != busiest;
+    if (!is_other || !device.totals.peak_allocated_at_ns) continue;
+    OtherGpu& other =
+        row.other_gpus.emplace_back(OtherGpu{device.totals.device, device.totals.peak_allocated_bytes, {}});
+    if (!device.call_sites.empty()) other.stack = device.call_sites.front().stack;
+  }
   const std::string name = to_string(*row.device);
   for (const LedgerExtremes& ledger : summary.ledgers) {
     if (ledger.device == name) row.device_used_bytes = ledger.peak.used_bytes;

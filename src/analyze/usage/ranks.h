@@ -14,6 +14,16 @@
 
 namespace tidemark {
 
+/// A GPU that a process allocated on beside the one that it used most.
+struct OtherGpu {
+  Device device;
+  std::uint64_t peak_allocated_bytes = 0;
+  NamedStack stack;  ///< the call site that held most at that peak
+  /// Whose device it is: the rank that uses it most, on the same machine, where no two ranks of that machine use one
+  /// GPU most. None: no rank's.
+  std::optional<std::int32_t> rank = {};
+};
+
 /// One recording. Peaks are of `device`.
 struct RankRow {
   std::size_t index = 0;  ///< of the recording among those given
@@ -24,6 +34,7 @@ struct RankRow {
   std::uint64_t peak_allocated_bytes = 0;
   std::optional<std::uint64_t> peak_reserved_bytes;
   std::optional<std::uint64_t> device_used_bytes;  ///< by the driver, at its peak; none without samples
+  std::vector<OtherGpu> other_gpus;                ///< GPUs by number
   bool out_of_memory = false;                      ///< on any device
   std::optional<double> difference;                ///< of the peak allocated to the median, as a share of the median
   bool outlier = false;

@@ -156,6 +156,20 @@ void describe(Visitor& v, const TrainingSteps& steps, const Leaks& leaks) {
 }
 
 template <typename Visitor>
+void describe(Visitor& v, const HostGrowth& growth) {
+  v.type("HostGrowth", "Growth of the host's memory that is no tensors.");
+  v.field("of", OneOf<"process", "other_processes">{growth.of_other_processes ? "other_processes" : "process"},
+          "anonymous memory of the process, or PSS of the other processes of the job");
+  v.field("from_bytes", growth.from_bytes, "at the first sample after the warm-up");
+  v.field("from_ns", growth.from_ns);
+  v.field("to_bytes", growth.to_bytes, "at the last sample");
+  v.field("to_ns", growth.to_ns);
+  v.field("bytes_per_second", growth.bytes_per_second);
+  v.field("tensor_bytes", when(!growth.of_other_processes, growth.tensor_bytes),
+          "growth of the process's tensors on the CPU in that time");
+}
+
+template <typename Visitor>
 void describe(Visitor& v, const Leaks& leaks) {
   const bool judged = leaks.verdict != LeakVerdict::insufficient_data;
   v.type("Leaks", "Memory that grows from step to step.");
@@ -175,6 +189,8 @@ void describe(Visitor& v, const Leaks& leaks) {
   v.field("other_small_leak_count", leaks.small_leak_count - leaks.small_leaks.size());
   v.field("non_leak_growth", leaks.non_leak_growth, "growth that is not a leak, most bytes held first");
   v.field("other_non_leak_growth_count", leaks.non_leak_growth_count - leaks.non_leak_growth.size());
+  v.field("host_growth", leaks.host_growth,
+          "since the warm-up, where it goes on until the end: no part of the verdict");
   v.field("by", when(!leaks.owners.empty(), leaks.owners), "by the owners that --by asks for; null without it");
   v.field("steps", in(leaks.steps, leaks));
 }

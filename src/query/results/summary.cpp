@@ -118,6 +118,15 @@ void describe(Visitor& v, const Summary& summary) {
 TIDEMARK_DESCRIBED(Summary);
 
 template <typename Visitor>
+void describe(Visitor& v, const OtherGpu& other) {
+  v.type("OtherGpu", "A GPU that a process allocated on beside the one that it used most.");
+  v.field("device", to_string(other.device));
+  v.field("peak_allocated_bytes", other.peak_allocated_bytes);
+  v.field("stack", known(other.stack), "the call site that held most at that peak");
+  v.field("rank", other.rank, "the rank whose device it is; null: no rank's");
+}
+
+template <typename Visitor>
 void describe(Visitor& v, const RankRow& row) {
   const ProcessInfo& process = row.recording.process;
   v.type("RankRow", "A process on one of its devices.");
@@ -130,6 +139,7 @@ void describe(Visitor& v, const RankRow& row) {
   v.field("peak_allocated_bytes", row.peak_allocated_bytes);
   v.field("peak_reserved_bytes", row.peak_reserved_bytes);
   v.field("device_used_bytes", row.device_used_bytes, "as the driver says, at its peak; null without samples");
+  v.field("other_gpus", row.other_gpus);
   v.field("out_of_memory", row.out_of_memory, "on any device");
   v.field("difference_to_median", row.difference,
           "of the peak allocated, as a share of the group's median; null in a group of one");

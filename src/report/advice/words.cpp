@@ -41,6 +41,10 @@ constexpr AdviceWords kWords[] = {
      "fully_shard(layer, reshard_after_forward=True), or ShardingStrategy.FULL_SHARD"},
     {AdviceKind::checkpoint_copies, "Copies of a checkpoint being saved are on the device",
      "copy one tensor at a time to the CPU before saving"},
+    {AdviceKind::loaded_checkpoint, "Tensors of a checkpoint that was loaded are still on the device",
+     "torch.load(FILE, map_location=\"cpu\"), and delete what it returned after load_state_dict()"},
+    {AdviceKind::model_copies, "A copy of the model (copy.deepcopy) is on the device",
+     "keep the copy on the CPU: an average of the weights (EMA) and the best model so far can be updated there"},
     {AdviceKind::retained_graph, "Autograd graphs are retained over steps",
      "keep loss.item() or loss.detach() instead of the loss, and evaluate in torch.no_grad()"},
     {AdviceKind::inference_with_autograd, "Activations are saved for a backward pass that never runs",
@@ -56,6 +60,8 @@ constexpr AdviceWords kWords[] = {
     {AdviceKind::repeated_concatenation,
      "A tensor is made again and again, each time larger, while the one before is still there (torch.cat)",
      "collect the parts in a list, on the CPU where the GPU does not need them, and concatenate them once"},
+    {AdviceKind::collected_results, "Results of many calls are collected on the device, and freed together",
+     "move each result to the CPU where it is collected (.cpu()), or keep only what is read later"},
 };
 
 const AdviceWords& words_of(AdviceKind kind) {

@@ -71,6 +71,9 @@ void add_leaks(std::string& out, const Leaks& leaks) {
   fmt::format_to(std::back_inserter(out), "<h4{}>Leaks</h4>\n",
                  leaks.verdict == LeakVerdict::leak ? " class=\"alarm\"" : "");
   add_paragraph(out, escaped(leak_verdict(leaks)) + (leaks.verdict == LeakVerdict::insufficient_data ? "" : "."));
+  for (const HostGrowth& growth : leaks.host_growth) {
+    add_paragraph(out, escaped(host_growth_text(growth)) + "; " + escaped(host_growth_causes(growth)) + ".");
+  }
   for (const LeakObject& object : leaks.objects) {
     if (object.kind != LeakObjectKind::call_site) add_leak_object(out, object);
   }

@@ -155,6 +155,9 @@ std::string growths_table(const Leaks& leaks, const Terminal& terminal) {
 std::string to_text(const Leaks& leaks, const Terminal& terminal) {
   const Tone tone = leaks.verdict == LeakVerdict::leak ? Tone::warning : Tone::heading;
   std::string text = paint(terminal, tone, leak_verdict(leaks)) + "\n";
+  for (const HostGrowth& growth : leaks.host_growth) {
+    text += fmt::format("{}\n  {}\n", host_growth_text(growth), host_growth_causes(growth));
+  }
   if (!leaks.objects.empty()) text += leaks_table(leaks, terminal);
   if (const std::string small = small_leaks_text(leaks); !small.empty()) text += fmt::format("  ({})\n", small);
   text += leak_steps(leaks);

@@ -123,6 +123,25 @@ std::string leak_verdict(const Leaks& leaks) {
   return {};
 }
 
+std::string host_growth_text(const HostGrowth& growth) {
+  const std::string course =
+      fmt::format("grows by {} per second, from {} at {} to {} at {}", rate_text(growth.bytes_per_second),
+                  format_bytes(growth.from_bytes), format_duration_ns(growth.from_ns), format_bytes(growth.to_bytes),
+                  format_duration_ns(growth.to_ns));
+  if (growth.of_other_processes) return fmt::format("Host memory (PSS) of the job's other processes {}", course);
+  return fmt::format("Host memory of the process {}; tensors on the CPU are {} of it", course,
+                     format_bytes(growth.tensor_bytes));
+}
+
+std::string host_growth_causes(const HostGrowth& growth) {
+  if (growth.of_other_processes) {
+    return "usual cause: workers of a DataLoader copy the pages of Python objects that they read: keep these in an "
+           "array "
+           "or a tensor";
+  }
+  return "usual causes: a profiler that is never stopped, a list or a cache of Python objects, an extension module";
+}
+
 std::string leak_object_text(const LeakObject& object) {
   if (object.kind == LeakObjectKind::autograd_graph) {
     return "An autograd graph is retained, likely by the tensor that it ends in";

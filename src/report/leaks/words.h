@@ -15,6 +15,11 @@ namespace tidemark {
 /// "Insufficient data: ..." with the reason.
 [[nodiscard]] std::string leak_verdict(const Leaks& leaks);
 
+/// "Host memory of the process grows by 9.0 MiB per second, from …; tensors on the CPU are 1.0 KiB of it".
+[[nodiscard]] std::string host_growth_text(const HostGrowth& growth);
+/// What it usually comes from.
+[[nodiscard]] std::string host_growth_causes(const HostGrowth& growth);
+
 /// What LeakObject::last follows: "An autograd graph is retained, likely by the tensor that it ends in". Not of a call
 /// site.
 [[nodiscard]] std::string leak_object_text(const LeakObject& object);

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "query/words/printable.h"
 #include "query/words/recording_text.h"
+#include "query/words/stack_text.h"
 #include "report/common/columns.h"
 #include "report/common/text_parts.h"
 
@@ -20,6 +21,25 @@ std::string fit_name(const RankRow& row, std::size_t width) {
   if (row.recording.source != SourceKind::recording) return fit(name, width);  // which is the file
   std::string with_file = fmt::format("{} ({})", name, printable(base_name(row.recording.path)));
   return width == 0 || display_width(with_file) <= width ? with_file : fit(name, width);
+}
+
+// Ranks on the GPU of another one.
+std::string strangers(const RankComparison& ranks, const Terminal& terminal) {
+  std::string text;
+  for (const RankRow& row : ranks.rows) {
+    for (const OtherGpu& other : row.other_gpus) {
+      if (!other.rank) continue;
+      const std::string what =
+          fmt::format("rank {} allocates on {}, the device of rank {}: {} at its peak, and a CUDA context",
+                      row.recording.process.rank.value_or(0), to_string(other.device), *other.rank,
+                      format_bytes(other.peak_allocated_bytes));
+      text += fmt::format("  {}\n", paint(terminal, Tone::warning, what));
+      if (!other.stack.frames.empty()) text += fmt::format("      {}\n", stack_text(other.stack, terminal.width));
+    }
+  }
+  if (text.empty()) return text;
+  return text +
+         "      usual cause: torch.load() without map_location, or no torch.cuda.set_device() before the first use\n";
 }
 
 std::string table_of_all(const RankComparison& ranks, const Terminal& terminal) {
@@ -38,6 +58,7 @@ std::string table_of_all(const RankComparison& ranks, const Terminal& terminal) 
   for (const RankGroup& group : ranks.groups) {
     if (group.count > 1) text += "  " + group_text(group) + "\n";
   }
+  text += strangers(ranks, terminal);
   if (incomplete != 0) {
     text += "  " +
             paint(terminal, Tone::warning,

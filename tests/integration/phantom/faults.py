@@ -11,6 +11,7 @@ import copy
 import json
 import os
 import sys
+import tempfile
 
 import torch
 import torch._dynamo  # which optimizers and checkpoint load: once, before the processes part
@@ -184,6 +185,35 @@ def checkpoint_copies(fixed):
     del best
 
 
+def loaded_checkpoint(fixed):
+    model = Model()
+    with tempfile.TemporaryDirectory() as folder:
+        torch.save(model.state_dict(), folder + "/model.pt")
+        state = torch.load(folder + "/model.pt", map_location="cpu" if fixed else None)
+    model.load_state_dict(state)
+    train(model, adamw(model))
+
+
+def model_copies(fixed):
+    model = Model()
+    average = copy.deepcopy(model.cpu() if fixed else model)
+    optimizer = adamw(model.cuda())
+    for _ in range(STEPS):
+        train(model, optimizer, steps=1)
+        with torch.no_grad():
+            for mean, parameter in zip(average.parameters(), model.parameters()):
+                mean.lerp_(parameter.to(mean.device), 0.01)
+
+
+def collected_results(fixed):
+    model = Model()
+    short_steps(model, adamw(model))
+    for _ in range(2):
+        with torch.no_grad():
+            results = [model(tokens()[: TOKENS // 8]) for _ in range(32)] if not fixed else [model(tokens()[: TOKENS // 8]).cpu() for _ in range(32)]
+        del results
+
+
 def gradient_buckets(fixed):
     model = nn.parallel.DistributedDataParallel(Model(), gradient_as_bucket_view=fixed)
     # Few tokens: the peak is where gradients are complete. While activations are most, there are none but the buckets in either case.
@@ -280,6 +310,9 @@ CASES = {
     "logits": logits,
     "logits_upcast": logits_upcast,
     "checkpoint_copies": checkpoint_copies,
+    "loaded_checkpoint": loaded_checkpoint,
+    "model_copies": model_copies,
+    "collected_results": collected_results,
     "gradient_buckets": gradient_buckets,
     "gathered_parameters": gathered_parameters,
     "inference_with_autograd": inference_with_autograd,

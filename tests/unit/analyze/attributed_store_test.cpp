@@ -69,6 +69,28 @@ TEST_F(AttributedStoreTest, CallsOfModulesHaveTheirPaths) {
   EXPECT_EQ(stack.call_site, 2U) << "in the project";
 }
 
+// A model that is made anew: other objects at the same paths, and its call sites are those of the first.
+TEST_F(AttributedStoreTest, ObjectsOfOnePathHaveTheSameStacks) {
+  const NnModuleId net = scenario_.root("model.Net");
+  const NnModuleId linear = scenario_.module(net, "layers.0", "torch.nn.modules.linear.Linear");
+  const NnModuleId other = scenario_.module(net, "layers.1", "torch.nn.modules.linear.Linear");
+  const auto forward = [&](NnModuleId layer) {
+    return scenario_.stack({scenario_.script(9), scenario_.call(net), scenario_.python("Net.forward", "/w/m.py", 5),
+                            scenario_.call(layer),
+                            scenario_.package("torch/nn/modules/linear.py", "Linear.forward", 125)});
+  };
+  const StackId again = forward(linear);
+  ASSERT_NE(again, forward_);
+  scenario_.allocate(20, "again", 100, kGpu, again, main_);
+  scenario_.allocate(30, "other layer", 100, kGpu, forward(other), main_);
+  attribution_.blocks.resize(3);
+  const AttributedStore store = attributed();
+  EXPECT_EQ(store.blocks.stack[1], store.blocks.stack[0]);
+  EXPECT_NE(store.blocks.stack[2], store.blocks.stack[0]);
+  EXPECT_THAT(functions_of(store, 1), ElementsAre("<module>", "Net", "Net.forward", "layers.0", "Linear.forward"));
+  EXPECT_EQ(store.stacks_at_peak.size(), 2U);
+}
+
 TEST_F(AttributedStoreTest, BackwardBlocksHaveTheStackOfTheirForwardSide) {
   allocate_in_node(20, {}, autograd_);
   const AttributedStore store = attributed();

@@ -292,6 +292,45 @@ TEST(FindAdvice, FindsCopiesOfCheckpoints) {
   EXPECT_EQ(found.at(AdviceKind::checkpoint_copies).avoidable_peak_bytes, 40 * kMiB);
 }
 
+TEST(FindAdvice, TellsCopiesOfModelsAndWhatWasLoadedApart) {
+  Loop loop;
+  loop.allocate("weights", 40, Phase::other, Category::parameter);
+  loop.allocate("loaded", 30, Phase::other, Category::copy, "", AllocationOrigin::loaded_copy);
+  loop.allocate("average", 20, Phase::other, Category::copy, "", AllocationOrigin::model_copy);
+  const auto found = loop.advice();
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found.at(AdviceKind::loaded_checkpoint).avoidable_peak_bytes, 30 * kMiB);
+  EXPECT_EQ(found.at(AdviceKind::model_copies).avoidable_peak_bytes, 20 * kMiB);
+}
+
+// 20 results of 2 MiB, each made by a call with 3 MiB of temporary memory. All but the last are away at the peak.
+TEST(FindAdvice, FindsResultsThatAreCollected) {
+  for (const bool one_by_one : {false, true}) {
+    Loop loop;
+    loop.stack = loop.scenario.stack({loop.scenario.python("evaluate", "eval.py", 9)});
+    const StackId work = loop.scenario.stack({loop.scenario.python("forward", "model.py", 3)});
+    for (int n = 0; n < 20; ++n) {
+      loop.allocate("result " + std::to_string(n), 2, Phase::forward, Category::activation);
+      const StackId results = std::exchange(loop.stack, work);
+      loop.allocate("work", 3, Phase::forward, Category::temporary);
+      loop.free("work");
+      loop.stack = results;
+    }
+    for (int n = 0; n < 20; ++n) {
+      loop.free("result " + std::to_string(n));
+      if (!one_by_one) continue;
+      loop.allocate("read", 1, Phase::other, Category::temporary);
+      loop.free("read");
+    }
+    loop.allocate("next", 1, Phase::forward, Category::activation);
+    const auto found = loop.advice();
+    ASSERT_EQ(found.count(AdviceKind::collected_results), one_by_one ? 0U : 1U);
+    if (one_by_one) continue;
+    EXPECT_EQ(found.at(AdviceKind::collected_results).avoidable_peak_bytes, 19 * 2 * kMiB);
+    EXPECT_EQ(found.at(AdviceKind::collected_results).peak_blocks, 19U);
+  }
+}
+
 // Two layers of 20 MiB, gathered in the forward pass; those of the outermost module stay. At the peak (weights 10,
 // gathered 30 + 2 * 20, x 50) neither layer is in use.
 TEST(FindAdvice, FindsGatheredParametersHeldUntilTheBackwardPass) {

@@ -98,6 +98,26 @@ TEST(RankRows, AreOfTheGpuThatHeldMost) {
   EXPECT_EQ(row.device_used_bytes, std::nullopt);
 }
 
+// A checkpoint that was loaded to the device that it was saved from.
+TEST(Ranks, OnTheGpuOfAnotherOne) {
+  Scenario scenario;
+  scenario.allocate(1, "model", 300, kGpu1);
+  scenario.allocate(2, "checkpoint", 100, kGpu, scenario.stack({scenario.python("load", "train.py", 9)}));
+  const RankRow stranger = rank_row(1, summary_of(scenario));
+  ASSERT_EQ(stranger.other_gpus.size(), 1U);
+  EXPECT_EQ(stranger.other_gpus[0].device, kGpu);
+  EXPECT_EQ(stranger.other_gpus[0].peak_allocated_bytes, 100U);
+  EXPECT_EQ(stranger.other_gpus[0].stack.frames.front().function, "load");
+  std::vector<RankRow> rows = {row(0, 0, 20, 300), stranger};
+  rows[1].recording.process.rank = 1;
+  EXPECT_EQ(compare_ranks(rows).rows[1].other_gpus[0].rank, 0);
+  rows[0].recording.process.hostname = "elsewhere";
+  EXPECT_EQ(compare_ranks(rows).rows[1].other_gpus[0].rank, std::nullopt);
+  rows[0].recording.process.hostname = {};
+  rows.push_back(row(2, 2, 22, 300));  // as where each rank numbers its own GPU from 0
+  EXPECT_EQ(compare_ranks(rows).rows[1].other_gpus[0].rank, std::nullopt);
+}
+
 TEST(RankRows, AreOfTheCpuWithoutAGpu) {
   Scenario scenario;
   scenario.allocate(1, "host", 5000, kCpu);

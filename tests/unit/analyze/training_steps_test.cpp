@@ -77,6 +77,32 @@ TEST(TrainingStepsTest, StepsThatAPlanCountedAreExactHoweverFew) {
   EXPECT_EQ(planned.starts[1].time_ns, 21U);
 }
 
+// A plan marks the beginning of the first step. Where no optimizer of PyTorch follows, what repeats tells the steps.
+TEST(TrainingStepsTest, WhereAPlanSawNoStepEndWhatRepeatsTells) {
+  TrainingLoop loop(Stacks::unnamed_optimizer);
+  loop.run(30, [](int) {});
+  annotate(loop.scenario, {1}, "Tidemark.step#1");
+  const TrainingSteps found = find_training_steps(loop.scenario.store());
+  EXPECT_EQ(found.source, Source::stack);
+  EXPECT_EQ(found.starts.size(), 30U);
+
+  TrainingLoop one(Stacks::named_optimizer);  // the only step of a plan of one
+  one.run(1, [](int) {});
+  annotate(one.scenario, {1}, "Tidemark.step#1");
+  EXPECT_EQ(find_training_steps(one.scenario.store()).source, Source::annotation);
+}
+
+// A graph that is retained over all steps: each backward pass goes through all steps before it, too.
+TEST(TrainingStepsTest, BackwardPassesThatBecomeLongerAreOfOneStepEach) {
+  TrainingLoop loop(Stacks::unnamed_optimizer);
+  loop.run(30, [&](int step) {
+    for (int earlier = 0; earlier < 10 * step; ++earlier) loop.touch(512, "backward", earlier % 5);
+  });
+  const TrainingSteps found = find_training_steps(loop.scenario.store());
+  EXPECT_EQ(found.source, Source::stack);
+  EXPECT_EQ(found.starts.size(), 30U);
+}
+
 TEST(TrainingStepsTest, TheOptimizersMarksMustFitWhatRepeats) {
   TrainingLoop loop(Stacks::unnamed_optimizer);
   loop.run(30, [](int) {});

@@ -1,0 +1,28 @@
+// Growth of the host's memory that is no tensors: objects of Python, a profiler's events, buffers of libraries.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "store/store.h"
+
+namespace tidemark {
+
+/// From the first sample that was looked at to the last one.
+struct HostGrowth {
+  /// The other processes of the job, by PSS: workers that copy pages as they write to them, too. Otherwise the
+  /// anonymous memory of the recorded process.
+  bool of_other_processes = false;
+  std::uint64_t from_bytes = 0;
+  std::uint64_t to_bytes = 0;
+  std::uint64_t from_ns = 0;
+  std::uint64_t to_ns = 0;
+  double bytes_per_second = 0;     ///< of the line of Theil and Sen
+  std::uint64_t tensor_bytes = 0;  ///< of the recorded process: what its tensors on the CPU grew by meanwhile
+};
+
+/// Growth that goes on until the end, of the samples from `from_ns` on, by at least 32 MiB and 5% of what is there at
+/// the end. Not where tensors on the CPU are half of it: those have call sites.
+[[nodiscard]] std::vector<HostGrowth> find_host_growth(const Store& store, std::uint64_t from_ns);
+
+}  // namespace tidemark

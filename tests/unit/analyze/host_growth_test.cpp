@@ -1,0 +1,78 @@
+#include "analyze/leaks/host_growth.h"
+
+#include <gtest/gtest.h>
+
+#include "base/units.h"
+#include "unit/store/store_scenario.h"
+
+namespace tidemark::testing {
+namespace {
+
+constexpr std::uint64_t kSecond = 1'000'000'000;
+
+HostSample sample(std::uint64_t second, std::uint64_t anon_bytes) {
+  HostSample sample;
+  sample.time_ns = second * kSecond;
+  sample.anon_bytes = anon_bytes;
+  return sample;
+}
+
+TEST(HostGrowthTest, WhatTensorsAreNotPartOf) {
+  Scenario scenario;
+  scenario.allocate(10 * kSecond, "few", 3 * kMiB, kCpu);
+  Store store = scenario.store();
+  for (std::uint64_t second = 0; second <= 40; ++second) store.samples.add(sample(second, (100 + 10 * second) * kMiB));
+  const auto found = find_host_growth(store, 5 * kSecond);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_FALSE(found[0].of_other_processes);
+  EXPECT_EQ(found[0].from_bytes, 150 * kMiB);
+  EXPECT_EQ(found[0].from_ns, 5 * kSecond);
+  EXPECT_EQ(found[0].to_bytes, 500 * kMiB);
+  EXPECT_EQ(found[0].to_ns, 40 * kSecond);
+  EXPECT_EQ(found[0].tensor_bytes, 3 * kMiB);
+  EXPECT_NEAR(found[0].bytes_per_second, 10.0 * kMiB, 0.5 * kMiB);
+}
+
+TEST(HostGrowthTest, TensorsOnTheCpuHaveCallSites) {
+  Scenario scenario;
+  for (std::uint64_t second = 1; second <= 40; ++second)
+    scenario.allocate(second * kSecond, std::to_string(second), 9 * kMiB, kCpu);
+  Store store = scenario.store();
+  for (std::uint64_t second = 0; second <= 40; ++second) store.samples.add(sample(second, (100 + 10 * second) * kMiB));
+  EXPECT_TRUE(find_host_growth(store, 5 * kSecond).empty());
+}
+
+TEST(HostGrowthTest, NotWhatStoppedOrIsLittle) {
+  const Store none = Scenario().store();
+  Store stopped = none;
+  Store little = none;
+  Store few = none;
+  for (std::uint64_t second = 0; second <= 40; ++second) {
+    stopped.samples.add(sample(second, (100 + 10 * std::min<std::uint64_t>(second, 15)) * kMiB));
+    little.samples.add(sample(second, (1000 + second / 2) * kMiB));
+    if (second > 34) few.samples.add(sample(second, (100 + 10 * second) * kMiB));
+  }
+  for (const Store* store : std::initializer_list<const Store*>{&none, &stopped, &little, &few})
+    EXPECT_TRUE(find_host_growth(*store, 0).empty());
+}
+
+// Forked workers copy pages: the job's PSS grows, that of the process does not.
+TEST(HostGrowthTest, OtherProcessesOfTheJob) {
+  Store store = Scenario().store();
+  for (std::uint64_t second = 0; second <= 70; ++second) {
+    HostSample host = sample(second, 300 * kMiB);
+    if (second % 5 == 0) {
+      host.pss_bytes = 150 * kMiB;
+      host.job_pss_bytes = (530 + 9 * second) * kMiB;
+    }
+    store.samples.add(host);
+  }
+  const auto found = find_host_growth(store, 14 * kSecond);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_TRUE(found[0].of_other_processes);
+  EXPECT_EQ(found[0].from_bytes, (530 - 150 + 9 * 15) * kMiB);
+  EXPECT_EQ(found[0].to_bytes, (530 - 150 + 9 * 70) * kMiB);
+}
+
+}  // namespace
+}  // namespace tidemark::testing
