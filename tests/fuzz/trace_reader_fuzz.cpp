@@ -6,8 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "base/byte_stream.h"
-#include "base/crc32c.h"
+#include "fuzz/repair_checksums.h"
 #include "trace/format.h"
 #include "trace/frames.h"
 #include "trace/reader.h"
@@ -114,20 +113,6 @@ void read_whole(std::span<const std::byte> bytes) {
   for (const std::uint64_t offset : states) read_events(bytes, offset);
 }
 
-void repair_checksums(std::vector<std::byte>& bytes) {
-  if (bytes.size() < format::kFileHeaderBytes) return;
-  const std::span<std::byte> all(bytes);
-  store_le(bytes.data() + 12, crc32c(all.first(12)));
-  std::size_t at = format::kFileHeaderBytes;
-  while (bytes.size() - at >= format::kFrameHeaderBytes) {
-    const auto stored = load_le<std::uint32_t>(bytes.data() + at + 4);
-    if (stored > bytes.size() - at - format::kFrameHeaderBytes) return;
-    const auto payload = all.subspan(at + format::kFrameHeaderBytes, stored);
-    store_le(bytes.data() + at + 12, crc32c(payload, crc32c(all.subspan(at, 12))));
-    at += format::kFrameHeaderBytes + stored;
-  }
-}
-
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -135,7 +120,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   bytes.reserve(size);
   for (const std::uint8_t byte : std::span(data, size)) bytes.push_back(std::byte{byte});
   read_whole(bytes);
-  repair_checksums(bytes);
+  testing::repair_checksums(bytes);
   read_whole(bytes);
   return 0;
 }
