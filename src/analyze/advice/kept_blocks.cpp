@@ -158,38 +158,42 @@ std::vector<EarlierFree> repeated_concatenation(const Subject& subject) {
   return frees;
 }
 
-// Blocks of one stack outside of backward passes, one after the other, that are all freed before anything else is
-// allocated: what holds them is one list. Each is read until the next one is made; no graph keeps them, as a backward
-// pass frees its blocks one by one.
+// Blocks of one stack outside of backward passes that are freed together, with nothing allocated in between: what holds
+// them is one list. Each is read until the next one is made; no graph keeps them, as a backward pass frees its blocks
+// one by one. At the program's end all is freed, and what a graph would keep looks alike: there results of modules
+// count, and what was freed together before.
 std::vector<EarlierFree> collected_results(const Subject& subject) {
-  const Store& store = subject.store;
-  const Blocks& blocks = store.blocks;
+  const Blocks& blocks = subject.store.blocks;
+  const auto births_until = [&](std::uint32_t change) {
+    const auto birth = [&](BlockId block) { return blocks.birth_change[block.value]; };
+    return std::ranges::lower_bound(subject.blocks, change, {}, birth) - subject.blocks.begin();
+  };
   const std::set<BlockId> of_model = model_blocks(subject);
-  std::map<StackId, std::vector<BlockId>> stacks;
+  std::map<StackId, std::map<std::ptrdiff_t, std::vector<BlockId>>> stacks;  // by the time at which they are freed
   for (const BlockId block : subject.blocks) {
     const Owner& owner = subject.owner(block);
     const bool may_be = owner.making == AllocationOrigin::nothing_known &&
-                        (owner.category == Category::activation || owner.category == Category::temporary ||
-                         owner.category == Category::unknown);
+                        (owner.category == Category::temporary || owner.category == Category::unknown ||
+                         owner.category == Category::activation);
     const bool in_pass =
         owner.phase == Phase::backward || owner.phase == Phase::recomputation || owner.phase == Phase::optimizer;
     const StackId stack = blocks.stack[block.value];
     if (!stack.valid() || !may_be || in_pass || of_model.contains(block)) continue;
-    stacks[stack].push_back(block);
+    stacks[stack][births_until(blocks.death_change[block.value])].push_back(block);
   }
-  const auto births_until = [&](std::uint32_t change) {
-    return std::ranges::lower_bound(subject.blocks, change, {},
-                                    [&](BlockId block) { return blocks.birth_change[block.value]; }) -
-           subject.blocks.begin();
-  };
   std::vector<EarlierFree> frees;
-  for (const auto& [stack, all] : stacks) {
-    for (std::size_t first = 0, next = 0; first < all.size(); first = next) {
-      const auto moment = births_until(blocks.death_change[all[first].value]);  // the last one: the program ends
-      for (next = first + 1; next < all.size() && births_until(blocks.death_change[all[next].value]) == moment;) ++next;
-      if (next - first < kMinResults || moment == std::ssize(subject.blocks)) continue;
-      for (std::size_t index = first; index + 1 < next; ++index) {
-        frees.push_back({all[index], blocks.birth_change[all[index + 1].value], blocks.death_change[all[index].value]});
+  for (const auto& [stack, times] : stacks) {
+    bool found_before = false;
+    for (const auto& [time, together] : times) {
+      const bool at_end = time == std::ssize(subject.blocks);
+      const Owner& first = subject.owner(together.front());
+      const bool is_kept_by_graph = first.category == Category::activation;
+      if (together.size() < kMinResults) continue;
+      if (at_end ? !found_before && (is_kept_by_graph || first.phase != Phase::forward) : is_kept_by_graph) continue;
+      found_before = true;
+      for (std::size_t index = 0; index + 1 < together.size(); ++index) {
+        const std::uint64_t next = blocks.birth_change[together[index + 1].value];
+        frees.push_back({together[index], next, never_there(subject.store, together[index]).to});
       }
     }
   }

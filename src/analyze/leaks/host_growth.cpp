@@ -11,11 +11,11 @@ namespace {
 
 constexpr std::uint64_t kLeastBytes = std::uint64_t{32} << 20;
 constexpr std::uint64_t kLeastShare = 20;  // 1 / 20 of what is there
-constexpr std::size_t kMaxCells = 32;
+constexpr std::size_t kMaxGrownCells = 32;
 
 std::optional<HostGrowth> growth_of(const std::vector<UsageSpan>& samples) {
   if (samples.size() < kFewestGrownCells) return std::nullopt;
-  const auto cells = std::clamp(samples.size() / 2, kFewestGrownCells, kMaxCells);
+  const auto cells = std::min(samples.size(), kMaxGrownCells);
   const UsageGrid grid = cut_into_cells(samples, samples.front().from_ns, cells);
   const auto growth = find_cell_growth(grid.peaks, 0);
   if (!growth || growth->jumped) return std::nullopt;
@@ -43,13 +43,13 @@ std::uint64_t tensor_bytes(const Store& store, std::uint64_t time_ns) {
 
 }  // namespace
 
-std::vector<HostGrowth> find_host_growth(const Store& store, std::uint64_t from_ns) {
+std::vector<HostGrowth> find_host_growth(const Store& store, std::uint64_t from_ns, std::uint64_t to_ns) {
   const HostSeries& host = store.samples.host;
   std::vector<UsageSpan> own;
   std::vector<UsageSpan> others;
   for (std::size_t n = 0; n < host.time_ns.size(); ++n) {
     const HostSample sample = host.at(n);
-    if (sample.time_ns < from_ns) continue;
+    if (sample.time_ns < from_ns || sample.time_ns > to_ns) continue;
     const auto add = [&](std::vector<UsageSpan>& samples, std::uint64_t bytes) {
       samples.push_back({sample.time_ns, sample.time_ns, bytes, bytes, bytes, 1, {}});
     };

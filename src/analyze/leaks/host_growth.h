@@ -21,8 +21,8 @@ struct HostGrowth {
   std::uint64_t tensor_bytes = 0;  ///< of the recorded process: what its tensors on the CPU grew by meanwhile
 };
 
-/// Growth that goes on until the end, of the samples from `from_ns` on, by at least 32 MiB and 5% of what is there at
-/// the end. Not where tensors on the CPU are half of it: those have call sites.
-[[nodiscard]] std::vector<HostGrowth> find_host_growth(const Store& store, std::uint64_t from_ns);
+/// Growth that goes on until `to_ns`, of the samples from `from_ns` on, by at least 32 MiB and 5% of what is there
+/// then. Not where tensors on the CPU are half of it: those have call sites.
+[[nodiscard]] std::vector<HostGrowth> find_host_growth(const Store& store, std::uint64_t from_ns, std::uint64_t to_ns);
 
 }  // namespace tidemark

@@ -20,7 +20,7 @@ namespace tidemark {
 namespace {
 
 constexpr double kMoreThanSizes = 1.25;
-constexpr std::uint64_t kWarmupShare = 5;  // 1 / 5 of a run: the host grows while libraries are loaded
+constexpr std::uint64_t kWarmupShare = 5;  // 1 / 5 of a run without steps: the host grows while libraries are loaded
 
 struct DeviceGroups {
   std::vector<LeakGroup> groups;
@@ -223,8 +223,10 @@ Result<Leaks> analyze_leaks(const Store& store, Symbols& symbols, const LeakOpti
     for (const std::size_t device : *selected) list.add_device(device);
     list.finish();
   }
-  const std::uint64_t warm_ns = leaks.warmup_steps < count ? leaks.steps.starts[leaks.warmup_steps].time_ns : 0;
-  leaks.host_growth = find_host_growth(store, std::max(warm_ns, store.end_ns / kWarmupShare));
+  const bool has_steps = leaks.warmup_steps < count;
+  leaks.host_growth = has_steps ? find_host_growth(store, leaks.steps.starts[leaks.warmup_steps].time_ns,
+                                                   leaks.steps.starts.back().time_ns)
+                                : find_host_growth(store, store.end_ns / kWarmupShare, store.end_ns);
   leaks.anchor = name_stack(symbols, leaks.steps.anchor);
   if (leaks.steps.mark.valid()) leaks.mark = store.definitions.strings[leaks.steps.mark.value];
   leaks.recording = describe_recording(store, symbols);

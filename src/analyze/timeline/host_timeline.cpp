@@ -47,7 +47,7 @@ std::vector<ResidentPoint> resident_over_time(const HostSeries& series, std::siz
 void take(const std::optional<std::uint64_t>& bytes, std::uint64_t time_ns, std::optional<SampledBytes>& into) {
   if (!bytes) return;
   if (!into || *bytes > into->peak) into = SampledBytes{*bytes, time_ns, {}, time_ns};
-  into->end = *bytes;
+  into->end = bytes;
   into->last_at_ns = time_ns;
 }
 

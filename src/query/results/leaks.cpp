@@ -190,7 +190,7 @@ void describe(Visitor& v, const Leaks& leaks) {
   v.field("non_leak_growth", leaks.non_leak_growth, "growth that is not a leak, most bytes held first");
   v.field("other_non_leak_growth_count", leaks.non_leak_growth_count - leaks.non_leak_growth.size());
   v.field("host_growth", leaks.host_growth,
-          "since the warm-up, where it goes on until the end: no part of the verdict");
+          "from the warm-up to the last step, where it goes on all along: no part of the verdict");
   v.field("by", when(!leaks.owners.empty(), leaks.owners), "by the owners that --by asks for; null without it");
   v.field("steps", in(leaks.steps, leaks));
 }

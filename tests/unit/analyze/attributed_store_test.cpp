@@ -74,10 +74,11 @@ TEST_F(AttributedStoreTest, ObjectsOfOnePathHaveTheSameStacks) {
   const NnModuleId net = scenario_.root("model.Net");
   const NnModuleId linear = scenario_.module(net, "layers.0", "torch.nn.modules.linear.Linear");
   const NnModuleId other = scenario_.module(net, "layers.1", "torch.nn.modules.linear.Linear");
+  std::vector<LocationId> frames;  // of the first model's stack
+  for (StackId at = forward_; at.valid(); at = scenario_.definitions.stacks[at.value].parent)
+    frames.insert(frames.begin(), scenario_.definitions.stacks[at.value].location);
   const auto forward = [&](NnModuleId layer) {
-    return scenario_.stack({scenario_.script(9), scenario_.call(net), scenario_.python("Net.forward", "/w/m.py", 5),
-                            scenario_.call(layer),
-                            scenario_.package("torch/nn/modules/linear.py", "Linear.forward", 125)});
+    return scenario_.stack({frames[0], scenario_.call(net), frames[2], scenario_.call(layer), frames[4]});
   };
   const StackId again = forward(linear);
   ASSERT_NE(again, forward_);

@@ -310,7 +310,7 @@ TEST(FindAdvice, FindsResultsThatAreCollected) {
     loop.stack = loop.scenario.stack({loop.scenario.python("evaluate", "eval.py", 9)});
     const StackId work = loop.scenario.stack({loop.scenario.python("forward", "model.py", 3)});
     for (int n = 0; n < 20; ++n) {
-      loop.allocate("result " + std::to_string(n), 2, Phase::forward, Category::activation);
+      loop.allocate("result " + std::to_string(n), 2, Phase::forward, Category::temporary);
       const StackId results = std::exchange(loop.stack, work);
       loop.allocate("work", 3, Phase::forward, Category::temporary);
       loop.free("work");

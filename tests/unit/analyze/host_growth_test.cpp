@@ -8,38 +8,41 @@
 namespace tidemark::testing {
 namespace {
 
-constexpr std::uint64_t kSecond = 1'000'000'000;
+constexpr std::uint64_t kHostSecond = 1'000'000'000;
 
 HostSample sample(std::uint64_t second, std::uint64_t anon_bytes) {
   HostSample sample;
-  sample.time_ns = second * kSecond;
+  sample.time_ns = second * kHostSecond;
   sample.anon_bytes = anon_bytes;
   return sample;
 }
 
 TEST(HostGrowthTest, WhatTensorsAreNotPartOf) {
   Scenario scenario;
-  scenario.allocate(10 * kSecond, "few", 3 * kMiB, kCpu);
+  scenario.allocate(10 * kHostSecond, "few", 3 * kMiB, kCpu);
   Store store = scenario.store();
   for (std::uint64_t second = 0; second <= 40; ++second) store.samples.add(sample(second, (100 + 10 * second) * kMiB));
-  const auto found = find_host_growth(store, 5 * kSecond);
+  const auto found = find_host_growth(store, 5 * kHostSecond, 70 * kHostSecond);
   ASSERT_EQ(found.size(), 1U);
   EXPECT_FALSE(found[0].of_other_processes);
   EXPECT_EQ(found[0].from_bytes, 150 * kMiB);
-  EXPECT_EQ(found[0].from_ns, 5 * kSecond);
+  EXPECT_EQ(found[0].from_ns, 5 * kHostSecond);
   EXPECT_EQ(found[0].to_bytes, 500 * kMiB);
-  EXPECT_EQ(found[0].to_ns, 40 * kSecond);
+  EXPECT_EQ(found[0].to_ns, 40 * kHostSecond);
   EXPECT_EQ(found[0].tensor_bytes, 3 * kMiB);
   EXPECT_NEAR(found[0].bytes_per_second, 10.0 * kMiB, 0.5 * kMiB);
+  const auto earlier = find_host_growth(store, 5 * kHostSecond, 20 * kHostSecond);
+  ASSERT_EQ(earlier.size(), 1U);
+  EXPECT_EQ(earlier[0].to_bytes, 300 * kMiB);
 }
 
 TEST(HostGrowthTest, TensorsOnTheCpuHaveCallSites) {
   Scenario scenario;
   for (std::uint64_t second = 1; second <= 40; ++second)
-    scenario.allocate(second * kSecond, std::to_string(second), 9 * kMiB, kCpu);
+    scenario.allocate(second * kHostSecond, std::to_string(second), 9 * kMiB, kCpu);
   Store store = scenario.store();
   for (std::uint64_t second = 0; second <= 40; ++second) store.samples.add(sample(second, (100 + 10 * second) * kMiB));
-  EXPECT_TRUE(find_host_growth(store, 5 * kSecond).empty());
+  EXPECT_TRUE(find_host_growth(store, 5 * kHostSecond, 70 * kHostSecond).empty());
 }
 
 TEST(HostGrowthTest, NotWhatStoppedOrIsLittle) {
@@ -53,7 +56,7 @@ TEST(HostGrowthTest, NotWhatStoppedOrIsLittle) {
     if (second > 34) few.samples.add(sample(second, (100 + 10 * second) * kMiB));
   }
   for (const Store* store : std::initializer_list<const Store*>{&none, &stopped, &little, &few})
-    EXPECT_TRUE(find_host_growth(*store, 0).empty());
+    EXPECT_TRUE(find_host_growth(*store, 0, 70 * kHostSecond).empty());
 }
 
 // Forked workers copy pages: the job's PSS grows, that of the process does not.
@@ -67,7 +70,7 @@ TEST(HostGrowthTest, OtherProcessesOfTheJob) {
     }
     store.samples.add(host);
   }
-  const auto found = find_host_growth(store, 14 * kSecond);
+  const auto found = find_host_growth(store, 14 * kHostSecond, 70 * kHostSecond);
   ASSERT_EQ(found.size(), 1U);
   EXPECT_TRUE(found[0].of_other_processes);
   EXPECT_EQ(found[0].from_bytes, (530 - 150 + 9 * 15) * kMiB);
