@@ -23,6 +23,8 @@ constexpr std::size_t kMinResults = 16;
 
 /// So often a tensor is made anew, larger than before.
 constexpr std::size_t kMinEnlargements = 4;
+/// PyTorch's allocator leaves a rest of up to so much in a large block.
+constexpr std::uint64_t kMaxUnsplit = std::uint64_t{1} << 20;
 
 // A caller's node in the tree of stacks has a smaller number than those that it calls.
 bool is_below(const Definitions& definitions, StackId stack, StackId node) {
@@ -146,8 +148,10 @@ std::vector<EarlierFree> repeated_concatenation(const Subject& subject) {
     std::vector<BlockId>& chain = chains[stack];
     if (!chain.empty()) {
       const BlockId last = chain.back();
-      const bool is_replaced = blocks.size[block.value] > blocks.size[last.value] &&
-                               blocks.death_change[last.value] > blocks.birth_change[block.value];
+      const std::uint64_t before = blocks.size[last.value];
+      const std::uint64_t size = blocks.size[block.value];
+      const bool is_larger = size > before || (before > kMaxUnsplit && size + kMaxUnsplit > before);
+      const bool is_replaced = is_larger && blocks.death_change[last.value] > blocks.birth_change[block.value];
       const bool one_before_is_gone =
           chain.size() < 2 || blocks.death_change[chain[chain.size() - 2].value] < blocks.birth_change[block.value];
       if (!is_replaced || !one_before_is_gone) end(chain);
