@@ -127,7 +127,7 @@ export interface ModuleHeldAtPeak {
 
 /** A change of the program that would lower the peak. */
 export interface Advice {
-  kind: "checkpoint_activations" | "gradients_in_forward" | "frozen_gradients" | "frozen_optimizer_state" | "large_optimizer_state" | "logits" | "logits_upcast" | "gradient_buckets" | "gathered_parameters" | "checkpoint_copies" | "retained_graph" | "inference_with_autograd" | "checkpoint_each_layer" | "optimizer_temporaries" | "kept_over_steps" | "failed_call" | "repeated_concatenation";
+  kind: "checkpoint_activations" | "gradients_in_forward" | "frozen_gradients" | "frozen_optimizer_state" | "large_optimizer_state" | "logits" | "logits_upcast" | "gradient_buckets" | "gathered_parameters" | "checkpoint_copies" | "loaded_checkpoint" | "model_copies" | "retained_graph" | "inference_with_autograd" | "checkpoint_each_layer" | "optimizer_temporaries" | "kept_over_steps" | "failed_call" | "repeated_concatenation" | "collected_results";
   /** by which the peak would be lower */
   avoidable_peak_bytes: number;
   /** the least certain of the blocks concerned */
@@ -410,6 +410,16 @@ export interface Summary extends OfRecording {
   killed: KilledProcess[];
 }
 
+/** A GPU that a process allocated on beside the one that it used most. */
+export interface OtherGpu {
+  device: string;
+  peak_allocated_bytes: number;
+  /** the call site that held most at that peak */
+  stack: Stack | null;
+  /** the rank whose device it is; null: no rank's */
+  rank: number | null;
+}
+
 /** A process on one of its devices. */
 export interface RankRow {
   file: string;
@@ -422,6 +432,7 @@ export interface RankRow {
   peak_reserved_bytes: number | null;
   /** as the driver says, at its peak; null without samples */
   device_used_bytes: number | null;
+  other_gpus: OtherGpu[];
   /** on any device */
   out_of_memory: boolean;
   /** of the peak allocated, as a share of the group's median; null in a group of one */
@@ -1135,6 +1146,21 @@ export interface Leak extends LeakSite {
   group: number;
 }
 
+/** Growth of the host's memory that is no tensors. */
+export interface HostGrowth {
+  /** anonymous memory of the process, or PSS of the other processes of the job */
+  of: "process" | "other_processes";
+  /** at the first sample after the warm-up */
+  from_bytes: number;
+  from_ns: number;
+  /** at the last sample */
+  to_bytes: number;
+  to_ns: number;
+  bytes_per_second: number;
+  /** growth of the process's tensors on the CPU in that time */
+  tensor_bytes: number | null;
+}
+
 /** What grows on one device, by owner. */
 export interface DeviceGrowth extends GrowthByOwners {
   device: string;
@@ -1177,6 +1203,8 @@ export interface Leaks extends OfRecording {
   /** growth that is not a leak, most bytes held first */
   non_leak_growth: LeakSite[];
   other_non_leak_growth_count: number;
+  /** from the warm-up to the last step, where it goes on all along: no part of the verdict */
+  host_growth: HostGrowth[];
   /** by the owners that --by asks for; null without it */
   by: DeviceGrowth[] | null;
   steps: TrainingSteps;
@@ -1356,7 +1384,7 @@ export interface ModuleHeld {
 
 /** A change of the program that would need less memory at the failure. */
 export interface FailureAdvice {
-  kind: "checkpoint_activations" | "gradients_in_forward" | "frozen_gradients" | "frozen_optimizer_state" | "large_optimizer_state" | "logits" | "logits_upcast" | "gradient_buckets" | "gathered_parameters" | "checkpoint_copies" | "retained_graph" | "inference_with_autograd" | "checkpoint_each_layer" | "optimizer_temporaries" | "kept_over_steps" | "failed_call" | "repeated_concatenation";
+  kind: "checkpoint_activations" | "gradients_in_forward" | "frozen_gradients" | "frozen_optimizer_state" | "large_optimizer_state" | "logits" | "logits_upcast" | "gradient_buckets" | "gathered_parameters" | "checkpoint_copies" | "loaded_checkpoint" | "model_copies" | "retained_graph" | "inference_with_autograd" | "checkpoint_each_layer" | "optimizer_temporaries" | "kept_over_steps" | "failed_call" | "repeated_concatenation" | "collected_results";
   /** that it would not hold */
   held_bytes: number;
   /** the least certain of the blocks concerned */

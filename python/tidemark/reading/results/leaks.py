@@ -117,6 +117,19 @@ class Leak(LeakSite):
 
 
 @dataclass(frozen=True)
+class HostGrowth:
+    """Growth of the host's memory that is no tensors."""
+
+    of: str  #: "process", "other_processes": anonymous memory of the process, or PSS of the other processes of the job
+    from_bytes: int  #: at the first sample after the warm-up
+    from_ns: int
+    to_bytes: int  #: at the last sample
+    to_ns: int
+    bytes_per_second: float
+    tensor_bytes: Optional[int]  #: growth of the process's tensors on the CPU in that time
+
+
+@dataclass(frozen=True)
 class DeviceGrowth(GrowthByOwners):
     """What grows on one device, by owner."""
 
@@ -154,5 +167,7 @@ class Leaks(Result, OfRecording):
     other_small_leak_count: int
     non_leak_growth: tuple[LeakSite, ...]  #: growth that is not a leak, most bytes held first
     other_non_leak_growth_count: int
+    #: from the warm-up to the last step, where it goes on all along: no part of the verdict
+    host_growth: tuple[HostGrowth, ...]
     by: Optional[tuple[DeviceGrowth, ...]]  #: by the owners that --by asks for; None without it
     steps: TrainingSteps

@@ -123,6 +123,16 @@ class Summary(Result, OfRecording):
 
 
 @dataclass(frozen=True)
+class OtherGpu:
+    """A GPU that a process allocated on beside the one that it used most."""
+
+    device: str
+    peak_allocated_bytes: int
+    stack: Optional[Stack]  #: the call site that held most at that peak
+    rank: Optional[int]  #: the rank whose device it is; None: no rank's
+
+
+@dataclass(frozen=True)
 class RankRow:
     """A process on one of its devices."""
 
@@ -134,6 +144,7 @@ class RankRow:
     peak_allocated_bytes: int
     peak_reserved_bytes: Optional[int]
     device_used_bytes: Optional[int]  #: as the driver says, at its peak; None without samples
+    other_gpus: tuple[OtherGpu, ...]
     out_of_memory: bool  #: on any device
     difference_to_median: Optional[float]  #: of the peak allocated, as a share of the group's median; None in a group of one
     outlier: bool
