@@ -97,7 +97,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::vector<std::byte> bytes;
   bytes.reserve(size);
   for (const std::uint8_t byte : std::span(data, size)) bytes.push_back(std::byte{byte});
-  testing::repair_checksums(bytes);
+  tidemark::testing::repair_checksums(bytes);
   read(kFile, bytes);
   return 0;
 }

@@ -41,7 +41,7 @@ TEST(FuzzReplay, MutatedSeeds) {
   const std::vector<Input> seeds = inputs();
   for (const Input& seed : seeds) {
     if (seed.size() < 32) continue;
-    for (std::size_t round = 0; round < 3'000 / seeds.size(); ++round) {
+    for (std::size_t round = 0; round < TIDEMARK_MUTATIONS / seeds.size(); ++round) {
       Input input = seed;
       for (std::size_t change = 0; change <= below(4); ++change) {
         const std::size_t at = 16 + below(input.size() - 16);

@@ -120,7 +120,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   bytes.reserve(size);
   for (const std::uint8_t byte : std::span(data, size)) bytes.push_back(std::byte{byte});
   read_whole(bytes);
-  testing::repair_checksums(bytes);
+  tidemark::testing::repair_checksums(bytes);
   read_whole(bytes);
   return 0;
 }

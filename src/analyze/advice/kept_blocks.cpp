@@ -162,43 +162,36 @@ std::vector<EarlierFree> repeated_concatenation(const Subject& subject) {
   return frees;
 }
 
-// Blocks of one stack outside of backward passes that are freed together, with nothing allocated in between: what holds
-// them is one list. Each is read until the next one is made; no graph keeps them, as a backward pass frees its blocks
-// one by one. At the program's end all is freed, and what a graph would keep looks alike: there results of modules
-// count, and what was freed together before.
+// Blocks of one stack, made in calls of modules without autograd nodes, that are freed together, with nothing allocated
+// in between: what holds them is one list. Each is read until the next one is made.
 std::vector<EarlierFree> collected_results(const Subject& subject) {
   const Blocks& blocks = subject.store.blocks;
+  if (blocks.sequence.empty()) return {};
   const auto births_until = [&](std::uint32_t change) {
     const auto birth = [&](BlockId block) { return blocks.birth_change[block.value]; };
     return std::ranges::lower_bound(subject.blocks, change, {}, birth) - subject.blocks.begin();
   };
   const std::set<BlockId> of_model = model_blocks(subject);
-  std::map<StackId, std::map<std::ptrdiff_t, std::vector<BlockId>>> stacks;  // by the time at which they are freed
+  std::map<std::pair<StackId, std::ptrdiff_t>, std::vector<BlockId>> groups;  // by the time at which they are freed
   for (const BlockId block : subject.blocks) {
     const Owner& owner = subject.owner(block);
     const bool may_be = owner.making == AllocationOrigin::nothing_known &&
-                        (owner.category == Category::temporary || owner.category == Category::unknown ||
-                         owner.category == Category::activation);
-    const bool in_pass =
-        owner.phase == Phase::backward || owner.phase == Phase::recomputation || owner.phase == Phase::optimizer;
+                        (owner.category == Category::activation || owner.category == Category::temporary ||
+                         owner.category == Category::unknown);
     const StackId stack = blocks.stack[block.value];
-    if (!stack.valid() || !may_be || in_pass || of_model.contains(block)) continue;
-    stacks[stack][births_until(blocks.death_change[block.value])].push_back(block);
+    if (!stack.valid() || owner.phase != Phase::forward || !may_be || of_model.contains(block)) continue;
+    groups[{stack, births_until(blocks.death_change[block.value])}].push_back(block);
   }
   std::vector<EarlierFree> frees;
-  for (const auto& [stack, times] : stacks) {
-    bool found_before = false;
-    for (const auto& [time, together] : times) {
-      const bool at_end = time == std::ssize(subject.blocks);
-      const Owner& first = subject.owner(together.front());
-      const bool is_kept_by_graph = first.category == Category::activation;
-      if (together.size() < kMinResults) continue;
-      if (at_end ? !found_before && (is_kept_by_graph || first.phase != Phase::forward) : is_kept_by_graph) continue;
-      found_before = true;
-      for (std::size_t index = 0; index + 1 < together.size(); ++index) {
-        const std::uint64_t next = blocks.birth_change[together[index + 1].value];
-        frees.push_back({together[index], next, never_there(subject.store, together[index]).to});
-      }
+  for (const auto& [key, together] : groups) {
+    const std::uint32_t first = together.front().value;
+    const std::uint32_t last = together.back().value;
+    const bool has_graph =
+        blocks.thread[first] != blocks.thread[last] || blocks.sequence[first] != blocks.sequence[last];
+    if (together.size() < kMinResults || has_graph) continue;
+    for (std::size_t index = 0; index + 1 < together.size(); ++index) {
+      const std::uint64_t next = blocks.birth_change[together[index + 1].value];
+      frees.push_back({together[index], next, never_there(subject.store, together[index]).to});
     }
   }
   return frees;

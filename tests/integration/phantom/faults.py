@@ -209,9 +209,12 @@ def collected_results(fixed):
     model = Model()
     short_steps(model, adamw(model))
     for _ in range(2):
-        with torch.no_grad():
-            results = [model(tokens()[: TOKENS // 8]) for _ in range(32)] if not fixed else [model(tokens()[: TOKENS // 8]).cpu() for _ in range(32)]
-        del results
+        results = []
+        for _ in range(80):
+            with torch.no_grad():
+                hidden = model.hidden(tokens())
+            results.append(hidden.cpu() if fixed else hidden)
+        del results, hidden
 
 
 def gradient_buckets(fixed):

@@ -305,27 +305,29 @@ TEST(FindAdvice, TellsCopiesOfModelsAndWhatWasLoadedApart) {
 
 // 20 results of 2 MiB, each made by a call with 3 MiB of temporary memory. All but the last are away at the peak.
 TEST(FindAdvice, FindsResultsThatAreCollected) {
-  for (const bool one_by_one : {false, true}) {
+  enum class Course : std::uint8_t { collected, read_one_by_one, with_graphs };
+  for (const Course kind : {Course::collected, Course::read_one_by_one, Course::with_graphs}) {
     Loop loop;
+    loop.sequence = 7;
     loop.stack = loop.scenario.stack({loop.scenario.python("evaluate", "eval.py", 9)});
     const StackId work = loop.scenario.stack({loop.scenario.python("forward", "model.py", 3)});
     for (int n = 0; n < 20; ++n) {
-      loop.allocate("result " + std::to_string(n), 2, Phase::forward, Category::temporary);
+      loop.allocate("result " + std::to_string(n), 2, Phase::forward, Category::activation);
       const StackId results = std::exchange(loop.stack, work);
       loop.allocate("work", 3, Phase::forward, Category::temporary);
       loop.free("work");
       loop.stack = results;
+      if (kind == Course::with_graphs) loop.sequence += 2;
     }
     for (int n = 0; n < 20; ++n) {
       loop.free("result " + std::to_string(n));
-      if (!one_by_one) continue;
+      if (kind != Course::read_one_by_one) continue;
       loop.allocate("read", 1, Phase::other, Category::temporary);
       loop.free("read");
     }
-    loop.allocate("next", 1, Phase::forward, Category::activation);
     const auto found = loop.advice();
-    ASSERT_EQ(found.count(AdviceKind::collected_results), one_by_one ? 0U : 1U);
-    if (one_by_one) continue;
+    ASSERT_EQ(found.count(AdviceKind::collected_results), kind == Course::collected ? 1U : 0U);
+    if (kind != Course::collected) continue;
     EXPECT_EQ(found.at(AdviceKind::collected_results).avoidable_peak_bytes, 19 * 2 * kMiB);
     EXPECT_EQ(found.at(AdviceKind::collected_results).peak_blocks, 19U);
   }
