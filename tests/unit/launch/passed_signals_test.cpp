@@ -72,8 +72,8 @@ class Printer {
   Parent parent_;
 };
 
-// ThreadSanitizer calls the handler of these at once, also in the middle of its own work, which ends the process now and
-// then; it holds the others back until that is done.
+// ThreadSanitizer calls the handler of these at once, also in the middle of its own work, which ends the process now
+// and then; it holds the others back until that is done.
 bool is_unsafe(int signal) {
 #ifdef TIDEMARK_WITH_THREAD_SANITIZER
   return signal == SIGSYS || signal == SIGTRAP || signal == SIGSEGV || signal == SIGBUS || signal == SIGILL ||
@@ -89,7 +89,8 @@ std::vector<int> signals_to_pass_on() {
   std::vector<int> signals;
   for (int signal = 1; signal < kLast; ++signal) {
     const bool stops = signal == SIGSTOP || signal == SIGTSTP || signal == SIGTTIN || signal == SIGTTOU;
-    if (!stops && !is_unsafe(signal) && signal != SIGKILL && signal != SIGCHLD && signal != 32 && signal != 33) signals.push_back(signal);
+    if (!stops && !is_unsafe(signal) && signal != SIGKILL && signal != SIGCHLD && signal != 32 && signal != 33)
+      signals.push_back(signal);
   }
   return signals;
 }
