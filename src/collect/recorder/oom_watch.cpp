@@ -26,6 +26,8 @@ constexpr std::size_t kMaxEnded = 1024;
 constexpr std::size_t kReadings = 20;
 // Usage that is so close to the limit has reached it: what was freed meanwhile is missing.
 constexpr std::uint64_t kCloseToLimitPercent = 90;
+// A machine that is out of memory had less than this share available at one of the latest readings.
+constexpr std::uint64_t kShortShare = 8;
 
 // The first version of the kernel's `struct pidfd_info` (include/uapi/linux/pidfd.h), by the kernel's ABI.
 struct PidfdInfo {
@@ -75,7 +77,11 @@ bool OomWatch::Count::take() {
 }
 
 OomWatch::OomWatch(std::string root, std::function<Clock::time_point()> now)
-    : root_(std::move(root)), now_(std::move(now)), cgroup_(Cgroup::of_this_process(root_)), log_(root_) {
+    : root_(std::move(root)),
+      now_(std::move(now)),
+      cgroup_(Cgroup::of_this_process(root_)),
+      log_(root_),
+      machine_bytes_(read_host_memory(root_).total_bytes) {
   check();
 }
 
@@ -175,6 +181,15 @@ std::optional<std::uint64_t> OomWatch::usage_of_late() const {
   return most;
 }
 
+bool OomWatch::machine_has_memory() const {
+  std::optional<std::uint64_t> least;
+  for (const HostReading& host : readings_) {
+    const std::optional<std::uint64_t>& available = host.sample.machine_available_bytes;
+    if (available) least = std::min(least.value_or(*available), *available);
+  }
+  return least && machine_bytes_ && *least >= *machine_bytes_ / kShortShare;
+}
+
 HostProcess OomWatch::forget(std::int64_t pid, std::uint64_t ticks) {
   HostProcess process;
   process.pid = pid;
@@ -203,14 +218,15 @@ std::optional<KilledProcess> OomWatch::ended(std::int64_t pid, std::optional<int
   const auto entry = logged_.extract(pid);
   if (signal && *signal != SIGKILL) return std::nullopt;  // what was logged was an earlier process with its PID
   const LoggedKill* logged = entry ? &entry.mapped().kill : nullptr;
-  const bool by_signal = signal && !(in_cgroup_.open.empty() && on_machine_.open.empty());
+  const bool of_another_group = machine_has_memory();
+  const bool by_signal = signal && (!in_cgroup_.open.empty() || (!on_machine_.open.empty() && !of_another_group));
   const bool by_count = !signal && !in_cgroup_.open.empty();
   if (logged == nullptr && !by_signal && !by_count) return std::nullopt;
   killed.evidence = by_signal ? KillEvidence::exit_signal : KillEvidence::vanished;
   const auto& [usage, limit] = std::pair(killed.cgroup_usage_bytes, killed.cgroup_limit_bytes);
   const bool limit_reached = usage && limit && *usage >= *limit / 100 * kCloseToLimitPercent;
   if (in_cgroup_.take() && limit_reached) killed.scope = KillScope::cgroup;
-  if (on_machine_.take() && !limit) killed.scope = KillScope::machine;
+  if (on_machine_.take() && !limit && !of_another_group) killed.scope = KillScope::machine;
   if (logged == nullptr) return killed;
   killed.evidence = KillEvidence::kernel_log;
   killed.scope = logged->scope;

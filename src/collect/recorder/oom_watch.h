@@ -3,7 +3,7 @@
 // The kernel counts its kills before it kills, in the control group and for the machine, and says whom it chose in its
 // log, which few may read. So a process that has ended is a victim when the log has named it or when a count rose,
 // shortly before and if it died of SIGKILL; where nobody can say how it ended, of the counts only the control group's
-// tells.
+// tells. The machine's counts the kills of all control groups: it tells only where hardly any memory was available.
 #pragma once
 
 #include <chrono>
@@ -72,11 +72,13 @@ class OomWatch {
   [[nodiscard]] std::vector<KilledProcess> victims_among(std::vector<std::int64_t> gone, std::uint64_t ticks);
   [[nodiscard]] HostProcess forget(std::int64_t pid, std::uint64_t ticks);
   [[nodiscard]] std::optional<std::uint64_t> usage_of_late() const;
+  [[nodiscard]] bool machine_has_memory() const;
 
   std::string root_;
   std::function<Clock::time_point()> now_;
   std::optional<Cgroup> cgroup_;
   KernelLog log_;
+  std::optional<std::uint64_t> machine_bytes_;
   Count in_cgroup_;
   Count on_machine_;
   std::map<std::int64_t, Logged> logged_;      ///< by PID; of late, of processes that are not known to have ended

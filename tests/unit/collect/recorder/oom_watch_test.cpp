@@ -71,6 +71,20 @@ TEST_F(OomWatchTest, SigkillWithACountThatRose) {
   EXPECT_FALSE(watch.ended(10, SIGKILL, 1)) << "there was one kill";
 }
 
+// The machine's count is that of all control groups, and a process may be killed by a person meanwhile.
+TEST_F(OomWatchTest, KillsOfOtherGroupsAreNotOfAMachineThatHasMemory) {
+  folder_.write("proc/meminfo", "MemTotal:       16000000 kB\nMemFree:  9000000 kB\n");
+  for (const std::uint64_t available_gib : {9U, 1U}) {
+    count(5, 9);
+    OomWatch watch(folder_.path());
+    Reading reading = host({10, 20});
+    std::get<HostReading>(reading.what).sample.machine_available_bytes = available_gib * kGiB;
+    EXPECT_TRUE(watch.take(reading).empty());
+    count(5, 10);
+    EXPECT_EQ(watch.ended(20, SIGKILL, 1).has_value(), available_gib == 1);
+  }
+}
+
 TEST_F(OomWatchTest, NoVictimWithoutACount) {
   OomWatch watch(folder_.path());
   EXPECT_TRUE(watch.take(host({10, 20, 30})).empty());
