@@ -67,7 +67,7 @@ class DriverLedgerTest : public DriverTest, public ::testing::WithParamInterface
 };
 
 TEST_P(DriverLedgerTest, ExplainsAllOfADevice) {
-  train(json::array({gpu_of_program("GPU-1111")}), GetParam());
+  train(json::array({gpu_of_program("GPU-d111")}), GetParam());
   expect_explained();
 }
 
@@ -78,12 +78,12 @@ class VisibleDevicesTest : public DriverLedgerTest {};
 
 /// The program's cuda:0 is NVML's second GPU, by number or by UUID.
 TEST_P(VisibleDevicesTest, ExplainsTheDeviceThatTheProgramUses) {
-  train(json::array({gpu("GPU-1111"), gpu_of_program("GPU-2222")}), "blocks",
+  train(json::array({gpu("GPU-d111"), gpu_of_program("GPU-d222")}), "blocks",
         std::string("CUDA_VISIBLE_DEVICES=") + GetParam());
   expect_explained();
 }
 
-INSTANTIATE_TEST_SUITE_P(Driver, VisibleDevicesTest, ::testing::Values("1", "GPU-2222"));
+INSTANTIATE_TEST_SUITE_P(Driver, VisibleDevicesTest, ::testing::Values("1", "GPU-d222"));
 
 }  // namespace
 }  // namespace tidemark::testing
