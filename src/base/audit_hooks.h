@@ -22,4 +22,17 @@ inline bool has_audit_hooks(int (*audit)(const char* event, const char* format, 
   return question.was_asked;
 }
 
+/// Whether the hook is that of filelock, which Hugging Face's libraries import: from CPython 3.12 on it adds one to
+/// learn of forks, and looks at nothing else. `version` is Py_GetVersion()'s; `get_object` and `get_item` are
+/// PySys_GetObject and PyDict_GetItemString. With the GIL.
+inline bool is_hook_of_filelock(const char* version, void* (*get_object)(const char* name),
+                                void* (*get_item)(void* dict, const char* key)) noexcept {
+  int minor = 0;
+  if (version == nullptr || version[0] != '3' || version[1] != '.') return false;
+  for (const char* digit = version + 2; *digit >= '0' && *digit <= '9' && minor < 100; ++digit)
+    minor = minor * 10 + (*digit - '0');
+  void* modules = minor >= 12 ? get_object("modules") : nullptr;
+  return modules != nullptr && get_item(modules, "filelock") != nullptr;
+}
+
 }  // namespace tidemark

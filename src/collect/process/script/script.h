@@ -30,6 +30,8 @@ inline constexpr int kOneArgument = 8;  ///< METH_O
   F(void*, PyEval_EvalCode, (void* code, void* globals, void* locals))                                   \
   F(void*, PyDict_New, ())                                                                                \
   F(int, PyDict_SetItemString, (void* dict, const char* key, void* value))                                \
+  F(const char*, Py_GetVersion, ())                                                                       \
+  F(void*, PySys_GetObject, (const char* name))                                                           \
   F(void*, PyDict_GetItemString, (void* dict, const char* key))                                           \
   F(void*, PyEval_GetBuiltins, ())                                                                        \
   F(void*, PyCFunction_NewEx, (PythonMethod* method, void* self, void* module))                           \
