@@ -28,8 +28,7 @@ constexpr AdviceWords kWords[] = {
     {AdviceKind::large_optimizer_state,
      "The optimizer keeps more than two tensors of each trained parameter's size and type",
      "keep the optimizer's state in the parameters' type, or in 8 bits (bitsandbytes), where the training allows it; "
-     "without "
-     "amsgrad"},
+     "without amsgrad"},
     {AdviceKind::logits, "Several tensors of the size of the logits exist at once",
      "compute the loss in chunks of the sequence, or with a fused cross-entropy"},
     {AdviceKind::logits_upcast,

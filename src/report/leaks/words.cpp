@@ -136,8 +136,7 @@ std::string host_growth_text(const HostGrowth& growth) {
 std::string host_growth_causes(const HostGrowth& growth) {
   if (growth.of_other_processes) {
     return "usual cause: workers of a DataLoader copy the pages of Python objects that they read: keep these in an "
-           "array "
-           "or a tensor";
+           "array or a tensor";
   }
   return "usual causes: a profiler that is never stopped, a list or a cache of Python objects, an extension module";
 }

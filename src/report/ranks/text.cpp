@@ -24,7 +24,7 @@ std::string fit_name(const RankRow& row, std::size_t width) {
 }
 
 // Ranks on the GPU of another one.
-std::string strangers(const RankComparison& ranks, const Terminal& terminal) {
+std::string ranks_on_other_gpus(const RankComparison& ranks, const Terminal& terminal) {
   std::string text;
   for (const RankRow& row : ranks.rows) {
     for (const OtherGpu& other : row.other_gpus) {
@@ -58,7 +58,7 @@ std::string table_of_all(const RankComparison& ranks, const Terminal& terminal) 
   for (const RankGroup& group : ranks.groups) {
     if (group.count > 1) text += "  " + group_text(group) + "\n";
   }
-  text += strangers(ranks, terminal);
+  text += ranks_on_other_gpus(ranks, terminal);
   if (incomplete != 0) {
     text += "  " +
             paint(terminal, Tone::warning,

@@ -45,19 +45,23 @@ TEST(ForecasterTest, ALineReachesTheLimitWhenItDoes) {
   EXPECT_NEAR(risk.growth_bytes_per_second, 0.001 * kLimit, 0.00001 * kLimit);
 }
 
-// Ten samples a second, and once a second a peak of 30% more, which a recording knows: cells of a stretch may lie
-// between two peaks. From the second second on peaks are known; they grow evenly, and reach the limit 46 s after the
-// last one.
+// A tenth of a second of growth of which 0.625% of the limit are each second's, and with a peak of 31% more, which a
+// recording knows.
+UsageSample evenly_grown(std::uint64_t tenth, bool has_peak) {
+  const double seconds = static_cast<double>(tenth) / 10;
+  UsageSample sample;
+  sample.time_ns = tenth * 100'000'000;
+  sample.used_bytes = static_cast<std::uint64_t>((0.25 + 0.00625 * seconds) * kLimit);
+  if (has_peak) sample.peak_bytes = static_cast<std::uint64_t>((0.5625 + 0.00625 * seconds) * kLimit);
+  return sample;
+}
+
+// Ten samples a second, and once a second a peak: cells of a stretch may lie between two peaks. From the second second
+// on peaks are known; they grow evenly, and reach the limit 46 s after the last one.
 TEST(ForecasterTest, TheFirstPeakAfterLowerSamplesIsNoGrowthThatSlowsDown) {
   Forecaster forecaster;
   for (std::uint64_t tenth = 0; tenth < 240; ++tenth) {
-    const double seconds = static_cast<double>(tenth) / 10;
-    UsageSample sample;
-    sample.time_ns = tenth * 100'000'000;
-    sample.used_bytes = static_cast<std::uint64_t>((0.25 + 0.00625 * seconds) * kLimit);
-    if (tenth % 10 == 5 && tenth > 20)
-      sample.peak_bytes = static_cast<std::uint64_t>((0.5625 + 0.00625 * seconds) * kLimit);
-    forecaster.add(sample);
+    forecaster.add(evenly_grown(tenth, tenth % 10 == 5 && tenth > 20));
   }
   const RiskAssessment risk = forecaster.assess(static_cast<std::uint64_t>(kLimit));
   EXPECT_EQ(risk.pattern, UsagePattern::growth);
@@ -72,11 +76,7 @@ TEST(ForecasterTest, PeaksThatComeOnceASecondGrowEvenlyAtEachMoment) {
     Forecaster forecaster;
     for (std::uint64_t tenth = 0; tenth < 300; ++tenth) {
       const double seconds = static_cast<double>(tenth) / 10;
-      UsageSample sample;
-      sample.time_ns = tenth * 100'000'000;
-      sample.used_bytes = static_cast<std::uint64_t>((0.25 + 0.00625 * seconds) * kLimit);
-      if (tenth % 10 == first) sample.peak_bytes = static_cast<std::uint64_t>((0.5625 + 0.00625 * seconds) * kLimit);
-      forecaster.add(sample);
+      forecaster.add(evenly_grown(tenth, tenth % 10 == first));
       if (tenth < 200) continue;
       SCOPED_TRACE(first * 1000 + tenth);
       const RiskAssessment risk = forecaster.assess(static_cast<std::uint64_t>(kLimit));
