@@ -35,4 +35,23 @@ inline bool is_hook_of_filelock(const char* version, void* (*get_object)(const c
   return modules != nullptr && get_item(modules, "filelock") != nullptr;
 }
 
+/// CPython's functions that the question below takes.
+struct AuditApi {
+  int (*audit)(const char* event, const char* format, ...);  ///< PySys_Audit
+  void* (*set_error)();                                      ///< PyErr_NoMemory
+  void (*clear_error)();                                     ///< PyErr_Clear
+  const char* (*version)();                                  ///< Py_GetVersion
+  void* (*get_object)(const char* name);                     ///< PySys_GetObject
+  void* (*get_item)(void* dict, const char* key);            ///< PyDict_GetItemString
+};
+
+/// Whether Python code of ours has to stay out of the program: it has audit hooks, other than that of filelock. False
+/// where a function is missing, as there are no hooks before CPython 3.8. With the GIL.
+inline bool is_audited(const AuditApi& api) noexcept {
+  return api.audit != nullptr && api.set_error != nullptr && api.clear_error != nullptr && api.version != nullptr &&
+         api.get_object != nullptr && api.get_item != nullptr &&
+         has_audit_hooks(api.audit, api.set_error, api.clear_error) &&
+         !is_hook_of_filelock(api.version(), api.get_object, api.get_item);
+}
+
 }  // namespace tidemark

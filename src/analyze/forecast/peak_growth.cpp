@@ -59,9 +59,6 @@ std::vector<PeakGrowth> growing_stretches(const std::vector<UsageSpan>& spans,
     samples_since[index] = samples_since[index + 1] + spans[index].samples;
     recorded_since[index] = recorded_since[index + 1] + spans[index].recorded_peaks;
   }
-  const auto first_since = [&](std::uint64_t from) {
-    return static_cast<std::size_t>(std::ranges::lower_bound(spans, from, {}, &UsageSpan::from_ns) - spans.begin());
-  };
   std::vector<double> peak_before(spans.size() + 1);  // of all spans before it
   for (std::size_t index = 0; index < spans.size(); ++index) {
     const auto peak = static_cast<double>(spans[index].peak_bytes);
@@ -75,7 +72,8 @@ std::vector<PeakGrowth> growing_stretches(const std::vector<UsageSpan>& spans,
   const std::uint64_t begin = (recorded == spans.end() ? spans.front() : *recorded).from_ns;
   for (auto length = static_cast<double>(now - begin); length > shortest; length *= kShorter) {
     const std::uint64_t from = now - static_cast<std::uint64_t>(length);
-    const std::size_t first = first_since(from);
+    const auto place = std::ranges::lower_bound(spans, from, {}, &UsageSpan::from_ns) - spans.begin();
+    const auto first = static_cast<std::size_t>(place);
     if (samples_since[first] < kFewestForGrowth) break;
     // Where a recorder tells of peaks, a cell without one of them says nothing.
     const bool is_recorded = recorded_since[first] >= kFewestForGrowth;

@@ -177,8 +177,7 @@ struct Leaks {
   std::vector<LeakSite> small_leaks;  ///< fastest first
   std::uint64_t non_leak_growth_count = 0;
   std::vector<LeakSite> non_leak_growth;  ///< growth that is not a leak; most bytes held first
-  std::vector<HostGrowth>
-      host_growth;  ///< of the host's memory, from the warm-up to the last step: no part of the verdict
+  std::vector<HostGrowth> host_growth;    ///< from the warm-up to the last step: no part of the verdict
 };
 
 /// Fails when the recording does not contain the requested device or the property to group by, or when step_starts_ns

@@ -158,15 +158,10 @@ void run_aside(const Function& function) {
 
 // With the GIL.
 bool is_audited() {
-  const auto audit = find<int (*)(const char*, const char*, ...)>("PySys_Audit");
-  const auto set_error = find<void* (*)()>("PyErr_NoMemory");
-  const auto clear_error = find<void (*)()>("PyErr_Clear");
-  const auto version = find<const char* (*)()>("Py_GetVersion");
-  const auto get_object = find<void* (*)(const char*)>("PySys_GetObject");
-  const auto get_item = find<void* (*)(void*, const char*)>("PyDict_GetItemString");
-  return audit != nullptr && set_error != nullptr && clear_error != nullptr && version != nullptr &&
-         get_object != nullptr && get_item != nullptr && has_audit_hooks(audit, set_error, clear_error) &&
-         !is_hook_of_filelock(version(), get_object, get_item);
+  return tidemark::is_audited(
+      {find<int (*)(const char*, const char*, ...)>("PySys_Audit"), find<void* (*)()>("PyErr_NoMemory"),
+       find<void (*)()>("PyErr_Clear"), find<const char* (*)()>("Py_GetVersion"),
+       find<void* (*)(const char*)>("PySys_GetObject"), find<void* (*)(void*, const char*)>("PyDict_GetItemString")});
 }
 
 // The names of the script are its own, not those of __main__.

@@ -67,8 +67,8 @@ const PythonApi* python_api() noexcept {
 
 bool is_audited() noexcept {
   const PythonApi* api = python_api();
-  return api != nullptr && has_audit_hooks(api->PySys_Audit, api->PyErr_NoMemory, api->PyErr_Clear) &&
-         !is_hook_of_filelock(api->Py_GetVersion(), api->PySys_GetObject, api->PyDict_GetItemString);
+  return api != nullptr && tidemark::is_audited({api->PySys_Audit, api->PyErr_NoMemory, api->PyErr_Clear,
+                                                 api->Py_GetVersion, api->PySys_GetObject, api->PyDict_GetItemString});
 }
 
 void Script::load() noexcept {
