@@ -19,7 +19,7 @@ function(tidemark_python_tests prefix pythons)
     foreach(driver IN LISTS arg_DRIVERS)
       string(REGEX REPLACE "^test_(.*)[.]py$" "\\1" name ${driver})
       set(test ${prefix}.${name}.${version})
-      add_test(NAME ${test} COMMAND ${python} -W error::ResourceWarning ${CMAKE_CURRENT_SOURCE_DIR}/${driver} -v)
+      tidemark_add_test(${test} COMMAND ${python} -W error::ResourceWarning ${CMAKE_CURRENT_SOURCE_DIR}/${driver} -v)
       set_tests_properties(
         ${test} PROPERTIES LABELS "torch;integration" TIMEOUT 1800
         COST 30  # seconds: the longest tests start first
