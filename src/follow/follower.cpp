@@ -5,12 +5,11 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <utility>
 
 #include "base/byte_stream.h"
 #include "base/locked_file.h"
+#include "base/regular_file.h"
 #include "trace/format.h"
 
 namespace tidemark {
@@ -26,14 +25,9 @@ const Definitions kNothingDefined;
 }  // namespace
 
 Result<std::unique_ptr<Follower>> Follower::open(const std::string& path) {
-  // O_NONBLOCK: of a pipe, which is refused, nobody waits for the other end.
-  ScopedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd) return Error{fmt::format("{}: cannot be opened: {}", path, std::strerror(errno))};
-  struct ::stat facts {};
-  if (::fstat(fd.get(), &facts) != 0 || !S_ISREG(facts.st_mode)) {
-    return Error{fmt::format("{}: not a regular file: it cannot be followed", path)};
-  }
-  return std::unique_ptr<Follower>(new Follower(std::move(fd), path));
+  auto fd = open_regular_file(path);
+  if (!fd) return Error{fmt::format("{}: {}", path, fd.error().message)};
+  return std::unique_ptr<Follower>(new Follower(std::move(*fd), path));
 }
 
 Result<std::unique_ptr<Follower>> Follower::open_live(const std::string& path, bool latest) {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "base/locked_file.h"
+#include "base/regular_file.h"
 #include "trace/format.h"
 #include "trace/sink.h"
 #include "trace/writer.h"
@@ -47,8 +48,7 @@ bool has_begun(const ScopedFd& fd) {
 ScopedFd open_segment(const KeptSegment& segment) {
   // In this order, in which it changes its name.
   for (const std::string& path : {segment.path_before(), segment.path()}) {
-    ScopedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
-    if (fd && S_ISREG(facts_of(fd).st_mode)) return fd;
+    if (auto fd = open_regular_file(path, Symlinks::refused)) return std::move(*fd);
   }
   return {};
 }

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "base/regular_file.h"
 #include "base/scoped_fd.h"
 #include "collect/ring/layout.h"
 
@@ -60,15 +61,13 @@ HeldStorage storage_of(const Json& entry) {
 }
 
 std::optional<std::string> read_small(const std::string& path) {
-  const ScopedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  const auto fd = open_regular_file(path, Symlinks::refused);
   struct ::stat facts {};
-  if (!fd || ::fstat(fd.get(), &facts) != 0 || !S_ISREG(facts.st_mode) || facts.st_uid != ::geteuid()) {
-    return std::nullopt;
-  }
+  if (!fd || ::fstat(fd->get(), &facts) != 0 || facts.st_uid != ::geteuid()) return std::nullopt;
   std::string text(kMaxAnswerBytes + 1, '\0');
   std::size_t size = 0;
   while (size < text.size()) {
-    const ::ssize_t got = ::read(fd.get(), text.data() + size, text.size() - size);
+    const ::ssize_t got = ::read(fd->get(), text.data() + size, text.size() - size);
     if (got <= 0) break;
     size += static_cast<std::size_t>(got);
   }

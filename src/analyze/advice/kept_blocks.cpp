@@ -59,10 +59,6 @@ std::set<BlockId> model_blocks(const Subject& subject) {
 std::vector<EarlierFree> kept_over_steps(const Subject& subject) {
   const auto& starts = subject.steps.starts;
   if (starts.size() < 2 * kMinStepsTogether) return {};
-  const auto step_of = [&](std::uint64_t change) {  // how many steps began before
-    return static_cast<std::size_t>(std::ranges::upper_bound(starts, change, {}, &TrainingSteps::Start::event_count) -
-                                    starts.begin());
-  };
   struct Together {
     std::set<std::size_t> steps;
     std::vector<EarlierFree> blocks;
@@ -73,8 +69,8 @@ std::vector<EarlierFree> kept_over_steps(const Subject& subject) {
     const EarlierFree life = never_there(subject.store, block);
     const StackId stack = subject.store.blocks.stack[block.value];
     if (!stack.valid() || of_model.contains(block)) continue;
-    const std::size_t born = step_of(life.from);
-    const std::size_t freed = life.to == EarlierFree::kEnd ? kNever : step_of(life.to);
+    const std::size_t born = subject.steps.begun_by(life.from);
+    const std::size_t freed = life.to == EarlierFree::kEnd ? kNever : subject.steps.begun_by(life.to);
     if (born == 0 || born == starts.size() || freed == born) continue;
     Together& together = stacks[stack][freed];
     if (freed != born + 1) together.steps.insert(born);  // some live for longer than into the next step

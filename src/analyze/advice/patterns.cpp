@@ -81,11 +81,7 @@ Lifetime lifetime_of(const Store& store, const TrainingSteps& steps, const std::
   if (death == Blocks::kAlive) return Lifetime::never_freed;
   if (temporary[block]) return Lifetime::temporary;
   if (steps.starts.empty()) return Lifetime::freed;
-  const auto first_after =
-      std::upper_bound(steps.starts.begin(), steps.starts.end(), birth,
-                       [](std::uint64_t event, const auto& start) { return event < start.event_count; });
-  const bool across = first_after != steps.starts.end() && first_after->event_count <= death;
-  return across ? Lifetime::across_steps : Lifetime::within_step;
+  return steps.begun_by(death) > steps.begun_by(birth) ? Lifetime::across_steps : Lifetime::within_step;
 }
 
 }  // namespace

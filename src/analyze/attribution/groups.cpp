@@ -37,7 +37,7 @@ bool is_number(std::string_view part) {
   return !part.empty() && part.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-// By BlockId, from 1; 0 = before the first.
+// By BlockId; see TrainingSteps::begun_by().
 std::vector<std::uint32_t> steps_of_blocks(const Store& store, const TrainingSteps& steps) {
   std::vector<std::uint32_t> numbers;
   numbers.reserve(store.blocks.count());

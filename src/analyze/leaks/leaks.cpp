@@ -31,7 +31,7 @@ struct DeviceGroups {
 class Grouping {
  public:
   Grouping(const Store& store, const TrainingSteps& steps, const BlockFilter& filter)
-      : store_(store), starts_(steps.starts), filter_(filter) {}
+      : store_(store), steps_(steps), starts_(steps.starts), filter_(filter) {}
 
   DeviceGroups run(std::size_t device) {
     DeviceGroups result;
@@ -57,10 +57,7 @@ class Grouping {
   [[nodiscard]] std::uint32_t last_boundary(std::size_t block) const {
     const std::uint32_t death = store_.blocks.death_change[block];
     if (death == Blocks::kAlive) return static_cast<std::uint32_t>(starts_.size() - 1);
-    const auto after = std::upper_bound(
-        starts_.begin(), starts_.end(), death,
-        [](std::uint32_t event, const TrainingSteps::Start& start) { return event < start.event_count; });
-    return static_cast<std::uint32_t>(after - starts_.begin() - 1);
+    return static_cast<std::uint32_t>(steps_.begun_by(death) - 1);
   }
   static BlockId id_of(std::size_t block) { return {static_cast<std::uint32_t>(block)}; }
   LeakGroup& group_of(std::size_t block, DeviceGroups& result) {
@@ -76,6 +73,7 @@ class Grouping {
   }
 
   const Store& store_;
+  const TrainingSteps& steps_;
   const std::vector<TrainingSteps::Start>& starts_;
   const BlockFilter& filter_;
   std::unordered_map<std::uint64_t, std::size_t> by_stack_;

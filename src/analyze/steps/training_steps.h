@@ -7,6 +7,7 @@
 // (layers of one size) is none.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -53,6 +54,12 @@ struct TrainingSteps {
   StringId mark;              ///< Source::annotation: the first name of those that begin a step
   double regularity = 0;  ///< 0 to 1: how alike the steps are, by step_score(), or by 1 / (1 + cv^2) for sizes, where
                           ///< cv is the coefficient of variation of the allocations a step; 0 when given or none
+
+  /// How many steps began before this change (an index into Store::live_changes): the number of the step that it is in,
+  /// from 1; 0 before the first.
+  [[nodiscard]] std::size_t begun_by(std::uint64_t change) const {
+    return static_cast<std::size_t>(std::ranges::upper_bound(starts, change, {}, &Start::event_count) - starts.begin());
+  }
 };
 
 inline constexpr EnumName<TrainingSteps::Source> kStepSourceNames[] = {

@@ -40,6 +40,17 @@ TEST_F(RegularFile, IsOpened) {
   }
 }
 
+TEST_F(RegularFile, IsOpenedByALinkUnlessLinksAreRefused) {
+  const std::string path = folder_.write("file", "text");
+  std::filesystem::create_symlink("file", folder_.at("link"));
+  EXPECT_TRUE(open_regular_file(path, Symlinks::refused).ok());
+  (void)was_opened();
+  const auto fd = open_regular_file(folder_.at("link"), Symlinks::refused);
+  ASSERT_FALSE(fd.ok());
+  EXPECT_EQ(fd.error().message, "not a regular file");
+  EXPECT_FALSE(was_opened());
+}
+
 TEST_F(RegularFile, NothingElseIs) {
   ASSERT_EQ(::mkfifo(folder_.at("fifo").c_str(), 0600), 0);
   std::filesystem::create_directory(folder_.at("folder"));

@@ -1,6 +1,5 @@
 #include "collect/recorder/lanes/generated_file.h"
 
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,7 +10,7 @@
 #include <optional>
 #include <vector>
 
-#include "base/scoped_fd.h"
+#include "base/regular_file.h"
 
 namespace tidemark {
 
@@ -171,15 +170,13 @@ GeneratedComments generated_comments(std::string_view text) {
 }
 
 std::optional<std::string> read_generated_file(const std::string& path) {
-  // Whatever the process put there must not hold us up: no pipe is waited for.
-  const ScopedFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  const auto file = open_regular_file(path);  // whatever the process put there
   struct stat status = {};
-  if (!file || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
-  if (status.st_size > kLargestFile) return std::nullopt;
+  if (!file || ::fstat(file->get(), &status) != 0 || status.st_size > kLargestFile) return std::nullopt;
   std::string text(static_cast<std::size_t>(status.st_size), '\0');
   std::size_t size = 0;
   while (size < text.size()) {
-    const ssize_t count = ::read(file.get(), text.data() + size, text.size() - size);
+    const ssize_t count = ::read(file->get(), text.data() + size, text.size() - size);
     if (count <= 0) break;
     size += static_cast<std::size_t>(count);
   }
