@@ -24,6 +24,7 @@ constexpr AdviceRule kRules[] = {
     {AdviceKind::frozen_gradients, advice::frozen_gradients, true},
     {AdviceKind::frozen_optimizer_state, advice::frozen_optimizer_state, true},
     {AdviceKind::large_optimizer_state, advice::large_optimizer_state, true},
+    {AdviceKind::attention_matrices, advice::attention_matrices, true},
     {AdviceKind::logits, advice::logits, false},
     {AdviceKind::logits_upcast, advice::logits_upcast, false},
     {AdviceKind::gradient_buckets, advice::gradient_buckets, false},
@@ -33,6 +34,7 @@ constexpr AdviceRule kRules[] = {
     {AdviceKind::model_copies, advice::model_copies, false},
     {AdviceKind::retained_graph, advice::retained_graph, true},
     {AdviceKind::inference_with_autograd, advice::inference_with_autograd, true},
+    {AdviceKind::forwards_before_backward, advice::forwards_before_backward, false},
     {AdviceKind::checkpoint_each_layer, advice::checkpoint_each_layer, true},
     {AdviceKind::optimizer_temporaries, advice::optimizer_temporaries, false},
     {AdviceKind::kept_over_steps, advice::kept_over_steps, true},
@@ -70,6 +72,10 @@ Advice describe(const advice::Subject& subject, const AdviceRule& entry, const s
     found.known_as = std::max(found.known_as, owner.category_known);
     if (!away.covers(change_count)) continue;
     const std::uint64_t size = away.size(store);
+    if (away.added) {
+      found.added_bytes += size;
+      continue;
+    }
     found.peak_bytes += size;
     ++found.peak_blocks;
     stacks[store.blocks.stack[away.block.value]] += size;
@@ -143,7 +149,7 @@ std::vector<Advice> Adviser::at_failure(const OutOfMemory& failure) {
   const std::uint64_t allocated = failure.allocated.value_or(store_.devices[failure.device].peak_allocated_bytes);
   return describe_all(
       subject, faults, allocated, failure.change_count, [&](const std::vector<EarlierFree>& frees, Advice& found) {
-        found.avoidable_peak_bytes = found.peak_bytes;
+        found.avoidable_peak_bytes = found.peak_bytes - std::min(found.peak_bytes, found.added_bytes);
         const bool by_size = found.kind == AdviceKind::logits || found.kind == AdviceKind::logits_upcast;
         found.has_request = by_size && std::ranges::any_of(frees, [&](const EarlierFree& away) {
                               return store_.blocks.size[away.block.value] == failure.requested;

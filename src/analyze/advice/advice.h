@@ -20,26 +20,28 @@
 namespace tidemark {
 
 enum class AdviceKind : std::uint8_t {
-  checkpoint_activations,   ///< recompute the activations of the repeated layers in the backward pass
-  gradients_in_forward,     ///< free gradients before the next forward pass: zero_grad(set_to_none=True)
-  frozen_gradients,         ///< gradients of parameters that need none
-  frozen_optimizer_state,   ///< optimizer state of parameters that need no gradient
-  large_optimizer_state,    ///< more than two tensors of the parameter's size and type for each trained parameter
-  logits,                   ///< compute the loss in chunks: tensors of the logits' size are held at the peak
-  logits_upcast,            ///< likewise, and some of these are copies in twice the precision
-  gradient_buckets,         ///< DistributedDataParallel(gradient_as_bucket_view=True)
-  gathered_parameters,      ///< fully_shard(reshard_after_forward=True) of the repeated layers
-  checkpoint_copies,        ///< copies of the model or the optimizer made to save them
-  loaded_checkpoint,        ///< tensors of a checkpoint that was loaded, beside the model that they were copied to
-  model_copies,             ///< a copy of the model by copy.deepcopy, such as an average of its weights
-  retained_graph,           ///< autograd graphs kept over steps, such as by losses in a list
-  inference_with_autograd,  ///< call the model in torch.no_grad(): no backward pass goes back through it
-  checkpoint_each_layer,    ///< one checkpoint recomputes several of the repeated layers at once
-  optimizer_temporaries,    ///< temporary tensors of a step for all parameters at once: fused=True, or foreach=False
-  kept_over_steps,          ///< blocks of several steps that are freed together, such as outputs of an epoch
-  failed_call,              ///< what a call holds that ran out of memory: its exception keeps it
-  repeated_concatenation,   ///< a tensor made anew, larger each time, beside the one before
-  collected_results,        ///< results of many calls, without graphs, that are collected and freed together
+  checkpoint_activations,    ///< recompute the activations of the repeated layers in the backward pass
+  gradients_in_forward,      ///< free gradients before the next forward pass: zero_grad(set_to_none=True)
+  frozen_gradients,          ///< gradients of parameters that need none
+  frozen_optimizer_state,    ///< optimizer state of parameters that need no gradient
+  large_optimizer_state,     ///< more than two tensors of the parameter's size and type for each trained parameter
+  attention_matrices,        ///< scaled_dot_product_attention(): matrices of sequence x sequence are held
+  logits,                    ///< compute the loss in chunks: tensors of the logits' size are held at the peak
+  logits_upcast,             ///< likewise, and some of these are copies in twice the precision
+  gradient_buckets,          ///< DistributedDataParallel(gradient_as_bucket_view=True)
+  gathered_parameters,       ///< fully_shard(reshard_after_forward=True) of the repeated layers
+  checkpoint_copies,         ///< copies of the model or the optimizer made to save them
+  loaded_checkpoint,         ///< tensors of a checkpoint that was loaded, beside the model that they were copied to
+  model_copies,              ///< a copy of the model by copy.deepcopy, such as an average of its weights
+  retained_graph,            ///< autograd graphs kept over steps, such as by losses in a list
+  inference_with_autograd,   ///< call the model in torch.no_grad(): no backward pass goes back through it
+  forwards_before_backward,  ///< call backward() after each forward pass: several wait for one backward pass
+  checkpoint_each_layer,     ///< one checkpoint recomputes several of the repeated layers at once
+  optimizer_temporaries,     ///< temporary tensors of a step for all parameters at once: fused=True, or foreach=False
+  kept_over_steps,           ///< blocks of several steps that are freed together, such as outputs of an epoch
+  failed_call,               ///< what a call holds that ran out of memory: its exception keeps it
+  repeated_concatenation,    ///< a tensor made anew, larger each time, beside the one before
+  collected_results,         ///< results of many calls, without graphs, that are collected and freed together
 };
 inline constexpr EnumName<AdviceKind> kAdviceKindNames[] = {
     {AdviceKind::checkpoint_activations, "checkpoint_activations"},
@@ -47,6 +49,7 @@ inline constexpr EnumName<AdviceKind> kAdviceKindNames[] = {
     {AdviceKind::frozen_gradients, "frozen_gradients"},
     {AdviceKind::frozen_optimizer_state, "frozen_optimizer_state"},
     {AdviceKind::large_optimizer_state, "large_optimizer_state"},
+    {AdviceKind::attention_matrices, "attention_matrices"},
     {AdviceKind::logits, "logits"},
     {AdviceKind::logits_upcast, "logits_upcast"},
     {AdviceKind::gradient_buckets, "gradient_buckets"},
@@ -56,6 +59,7 @@ inline constexpr EnumName<AdviceKind> kAdviceKindNames[] = {
     {AdviceKind::model_copies, "model_copies"},
     {AdviceKind::retained_graph, "retained_graph"},
     {AdviceKind::inference_with_autograd, "inference_with_autograd"},
+    {AdviceKind::forwards_before_backward, "forwards_before_backward"},
     {AdviceKind::checkpoint_each_layer, "checkpoint_each_layer"},
     {AdviceKind::optimizer_temporaries, "optimizer_temporaries"},
     {AdviceKind::kept_over_steps, "kept_over_steps"},
@@ -78,6 +82,7 @@ struct Advice {
   std::uint64_t avoidable_peak_bytes = 0;  ///< by which the device's peak would be lower, or what it held at a failure
   std::uint64_t peak_bytes = 0;            ///< of the blocks concerned that are alive then
   std::uint64_t peak_blocks = 0;
+  std::uint64_t added_bytes = 0;      ///< of others that would be there then, because they would be made earlier
   bool has_request = false;           ///< at a failure: the request was for another one of these blocks
   NamedStack stack;                   ///< of most bytes of these; without frames where none is known
   std::vector<AdviceModule> modules;  ///< checkpoint_activations, frozen_…: most bytes first

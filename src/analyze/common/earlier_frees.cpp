@@ -28,14 +28,6 @@ struct StackBlocks {
   std::vector<BlockSeries> series;  // by n
 };
 
-/// The number of the training step, from 1; 0 before the first.
-std::size_t step_of(const TrainingSteps& steps, std::uint64_t event) {
-  const auto after = std::upper_bound(
-      steps.starts.begin(), steps.starts.end(), event,
-      [](std::uint64_t wanted, const TrainingSteps::Start& start) { return wanted < start.event_count; });
-  return static_cast<std::size_t>(after - steps.starts.begin());
-}
-
 /// Alive when its replacement is allocated, and gone before the next of these is due.
 bool is_held(const Blocks& blocks, std::uint32_t old_block, std::uint32_t new_block) {
   const std::uint64_t death = blocks.death_change[old_block];
@@ -50,7 +42,7 @@ std::unordered_map<StackId, StackBlocks> blocks_by_stack(const Store& store, std
   for (std::uint32_t block = 0; block < blocks.count(); ++block) {
     if (blocks.device[block] != device || !blocks.stack[block].valid()) continue;
     StackBlocks& stack = by_stack[blocks.stack[block]];
-    const std::size_t step = step_of(steps, blocks.birth_change[block]);
+    const std::size_t step = steps.begun_by(blocks.birth_change[block]);
     if (stack.step != step) {
       stack.previous = stack.step + 1 == step ? std::move(stack.current) : std::vector<std::uint32_t>();
       stack.current.clear();
@@ -70,17 +62,18 @@ std::unordered_map<StackId, StackBlocks> blocks_by_stack(const Store& store, std
 
 struct Change {
   std::uint64_t change_count = 0;
-  std::uint64_t bytes = 0;
+  std::int64_t bytes = 0;
 };
 
-/// How much is absent, going forward in time.
+/// How much is absent, going forward in time; below 0 where more is added.
 class FreedEarlier {
  public:
   FreedEarlier(const Store& store, const std::vector<EarlierFree>& earlier_frees) {
     begins_.reserve(earlier_frees.size());
     ends_.reserve(earlier_frees.size());
     for (const EarlierFree& earlier_free : earlier_frees) {
-      const std::uint64_t size = earlier_free.size(store);
+      const auto bytes = static_cast<std::int64_t>(earlier_free.size(store));
+      const std::int64_t size = earlier_free.added ? -bytes : bytes;
       begins_.push_back({earlier_free.from, size});
       ends_.push_back({earlier_free.to, size});
     }
@@ -89,7 +82,7 @@ class FreedEarlier {
     std::sort(ends_.begin(), ends_.end(), earlier);
   }
 
-  std::uint64_t at(std::uint64_t change_count) {
+  std::int64_t at(std::uint64_t change_count) {
     for (; begin_ < begins_.size() && begins_[begin_].change_count < change_count; ++begin_)
       bytes_ += begins_[begin_].bytes;
     for (; end_ < ends_.size() && ends_[end_].change_count < change_count; ++end_) bytes_ -= ends_[end_].bytes;
@@ -101,7 +94,7 @@ class FreedEarlier {
   std::vector<Change> ends_;
   std::size_t begin_ = 0;
   std::size_t end_ = 0;
-  std::uint64_t bytes_ = 0;
+  std::int64_t bytes_ = 0;
 };
 
 }  // namespace
@@ -110,7 +103,7 @@ std::vector<EarlierFree> kept_into_next_step(const Store& store, std::size_t dev
   const Blocks& blocks = store.blocks;
   std::vector<EarlierFree> earlier_frees;
   const auto add = [&](std::uint32_t block) {
-    const std::size_t next = step_of(steps, blocks.birth_change[block]);
+    const std::size_t next = steps.begun_by(blocks.birth_change[block]);
     if (next == steps.starts.size()) return;
     const std::uint64_t from = steps.starts[next].event_count;
     const std::uint64_t death = blocks.death_change[block];
@@ -152,8 +145,8 @@ ReducedPeak reduced_peak(const Store& store, std::size_t device, const std::vect
   FreedEarlier freed_earlier(store, earlier_frees);
   walk_totals(store, [&](const DeviceTotals& totals) {
     if (totals.device != device) return;
-    const std::uint64_t bytes =
-        totals.allocated_bytes - std::min(totals.allocated_bytes, freed_earlier.at(totals.change_count));
+    const std::int64_t left = static_cast<std::int64_t>(totals.allocated_bytes) - freed_earlier.at(totals.change_count);
+    const auto bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(left, 0));
     if (bytes <= peak.bytes) return;
     peak.bytes = bytes;
     peak.at_ns = totals.time_ns;

@@ -23,6 +23,7 @@ struct EarlierFree {
   std::uint64_t from = 0;
   std::uint64_t to = 0;
   std::optional<std::uint64_t> bytes = {};  ///< of the block that would be gone; none: all of it
+  bool added = false;                       ///< it would be there in these states instead: made earlier
 
   [[nodiscard]] std::uint64_t size(const Store& store) const { return bytes.value_or(store.blocks.size[block.value]); }
   [[nodiscard]] bool covers(std::uint64_t change_count) const { return from < change_count && change_count <= to; }

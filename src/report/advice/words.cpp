@@ -29,6 +29,9 @@ constexpr AdviceWords kWords[] = {
      "The optimizer keeps more than two tensors of each trained parameter's size and type",
      "keep the optimizer's state in the parameters' type, or in 8 bits (bitsandbytes), where the training allows it; "
      "without amsgrad"},
+    {AdviceKind::attention_matrices, "Attention holds matrices of sequence length x sequence length",
+     "use torch.nn.functional.scaled_dot_product_attention(), attn_implementation=\"sdpa\" of transformers, or "
+     "need_weights=False of nn.MultiheadAttention"},
     {AdviceKind::logits, "Several tensors of the size of the logits exist at once",
      "compute the loss in chunks of the sequence, or with a fused cross-entropy"},
     {AdviceKind::logits_upcast,
@@ -48,6 +51,9 @@ constexpr AdviceWords kWords[] = {
      "keep loss.item() or loss.detach() instead of the loss, and evaluate in torch.no_grad()"},
     {AdviceKind::inference_with_autograd, "Activations are saved for a backward pass that never runs",
      "call the model in torch.no_grad() or torch.inference_mode() where no backward pass follows"},
+    {AdviceKind::forwards_before_backward, "Activations of several forward passes wait for one backward pass",
+     "call backward() on each loss right after its forward pass, where the losses are only added up: gradients add up "
+     "too"},
     {AdviceKind::checkpoint_each_layer, "One checkpoint recomputes several of the repeated layers at once",
      "checkpoint each layer by itself"},
     {AdviceKind::optimizer_temporaries, "A step of the optimizer makes temporary tensors for all parameters at once",

@@ -255,6 +255,44 @@ def checkpoint_each_layer(fixed):
     train(model, adamw(model), lambda model: model(tokens()).square().mean())
 
 
+class Attention(nn.Module):
+    def __init__(self, fused):
+        super().__init__()
+        self.fused = fused
+        self.norm = nn.LayerNorm(WIDTH)
+        self.projection = nn.Linear(WIDTH, 3 * WIDTH)
+        self.out = nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, hidden):
+        heads = self.projection(self.norm(hidden)).unflatten(-1, (3, WIDTH // 64, 64)).transpose(1, 3)
+        queries, keys, values = heads.unbind(2)
+        if self.fused:
+            result = F.scaled_dot_product_attention(queries, keys, values)
+        else:
+            result = (queries @ keys.transpose(-2, -1) / 8).softmax(-1) @ values
+        return hidden + self.out(result.transpose(1, 2).flatten(-2))
+
+
+def attention_matrices(fixed):
+    model = nn.Sequential(*(Attention(fused=fixed) for _ in range(LAYERS))).cuda()
+    train(model, adamw(model), lambda model: model(torch.randn(4, 1024, WIDTH, device="cuda")).square().mean())
+
+
+def forwards_before_backward(fixed):
+    model = Model()
+    optimizer = adamw(model)
+    for _ in range(STEPS):
+        losses = []
+        for _ in range(8):
+            losses.append(model.hidden(tokens(TOKENS // 8)).square().mean())
+            if fixed:
+                losses[-1].backward()
+        if not fixed:
+            sum(losses).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
 def optimizer_temporaries(fixed):
     model = Model()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9, nesterov=True, weight_decay=0.1, fused=fixed or None)
@@ -320,6 +358,8 @@ CASES = {
     "gathered_parameters": gathered_parameters,
     "inference_with_autograd": inference_with_autograd,
     "checkpoint_each_layer": checkpoint_each_layer,
+    "attention_matrices": attention_matrices,
+    "forwards_before_backward": forwards_before_backward,
     "optimizer_temporaries": optimizer_temporaries,
     "kept_over_steps": kept_over_steps,
     "failed_call": failed_call,

@@ -233,6 +233,33 @@ def gradients_of_inputs():
         update(optimizer, model(image).square().mean())
 
 
+def losses_of_eight_batches():
+    model = mlp(512, 2048, 512)
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in range(4):
+        total = 0
+        for _ in range(8):
+            total = total + model(batch(2048, 512)).square().mean()
+        update(optimizer, total)
+
+
+class Attention(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.queries, self.keys, self.values = (nn.Linear(width, width) for _ in range(3))
+
+    def forward(self, hidden):
+        weights = torch.softmax(self.queries(hidden) @ self.keys(hidden).transpose(1, 2) / 8, -1)
+        return hidden + weights @ self.values(hidden)
+
+
+def attention_by_hand():
+    model = nn.Sequential(*(Attention(64) for _ in range(4))).cuda()
+    optimizer = torch.optim.AdamW(model.parameters())
+    for _ in range(4):
+        update(optimizer, model(batch(4, 1024, 64)).square().mean())
+
+
 SITUATIONS = [
     total_loss,
     collected_predictions,
@@ -251,6 +278,8 @@ SITUATIONS = [
     first_optimizer_step,
     gradients_of_all_steps,
     gradients_of_inputs,
+    losses_of_eight_batches,
+    attention_by_hand,
 ]
 
 

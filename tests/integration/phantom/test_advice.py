@@ -15,6 +15,14 @@ UNMISTAKABLE = {
     "loaded_checkpoint",
     "model_copies",
     "collected_results",
+    "attention_matrices",
+    "forwards_before_backward",
+}
+# To the byte, where the programs differ in nothing else.
+DIFFERENCES = {
+    "attention_matrices": 2 << 20,  # of some 1.1 GB: a fused kernel keeps sums of rows
+    "checkpoint_each_layer": 16 << 10,  # two peaks that come at different layers have other small tensors beside them
+    "forwards_before_backward": 512,  # the sum of the losses
 }
 
 
@@ -31,7 +39,7 @@ class Advice(Case):
         runs = {(one["case"], one["fixed"]): one for one in said}
         self.check_failure(runs.pop(("out_of_memory", False)), runs.pop(("out_of_memory", True)))
         self.check_retry(runs.pop(("failed_call", False)), runs.pop(("failed_call", True)))
-        self.assertEqual(len(runs), 2 * 17)
+        self.assertEqual(len(runs), 2 * 19)
         for kind in {case for case, _ in runs}:
             with self.subTest(kind):
                 self.check(kind, runs[kind, False], runs[kind, True])
@@ -43,11 +51,8 @@ class Advice(Case):
         self.assertNotIn(kind, {advice["kind"] for advice in mended["advice"]})
         others = {advice["kind"] for advice in device["advice"] + mended["advice"]} - {kind}
         self.assertEqual(others & UNMISTAKABLE, set())
-        # To the byte, for the programs differ in nothing else. Chunks of logits, and what is recomputed, are there for a while, but not
-        # when memory is at its highest.
-        # Two peaks that come at different layers have other small tensors beside them.
-        delta = 16 << 10 if kind == "checkpoint_each_layer" else 0
-        self.assertAlmostEqual(advice[kind]["avoidable_peak_bytes"], faulty["peak"] - fixed["peak"], delta=delta)
+        # Chunks of logits, and what is recomputed, are there for a while, but not when memory is at its highest.
+        self.assertAlmostEqual(advice[kind]["avoidable_peak_bytes"], faulty["peak"] - fixed["peak"], delta=DIFFERENCES.get(kind, 0))
         (summary,) = self.results("summary", faulty)
         self.assertEqual(summary["advice"], device["advice"])
 

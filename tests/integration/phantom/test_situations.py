@@ -24,6 +24,8 @@ ANSWERS = {
     "average_of_weights": ("patterns", [r"A copy of the model \(copy\.deepcopy\)", r"keep the copy on the CPU"]),
     "first_optimizer_step": ("patterns", [r"temporary tensors for all parameters at once", r"fused=True"]),
     "gradients_of_all_steps": ("leaks", [r"16\.0 MiB per step", r"gradients_of_all_steps"]),
+    "losses_of_eight_batches": ("patterns", [r"Activations of several forward passes wait for one backward pass", r"backward\(\) on each loss"]),
+    "attention_by_hand": ("patterns", [r"matrices of sequence length x sequence length", r"scaled_dot_product_attention"]),
     "gradients_of_inputs": ("leaks", [r"1\.[56] MiB per step", r"backward of 0"]),
 }
 

@@ -333,6 +333,104 @@ TEST(FindAdvice, FindsResultsThatAreCollected) {
   }
 }
 
+// Three passes of a loop: inputs of 4 MiB, activations of 20 and 10, a loss of 1, then one backward pass. Weights and
+// gradients take 10 each, the seed 1. The peak is 10 + 3 * 35 + 1 + 10; with a backward pass after each it is
+// 10 + 35 + 1 + 10.
+TEST(FindAdvice, FindsForwardPassesThatWaitForOneBackwardPass) {
+  enum class Course : std::uint8_t { waiting, one_by_one, one_input };
+  for (const Course kind : {Course::waiting, Course::one_by_one, Course::one_input}) {
+    Loop loop;
+    const StackId loads = loop.scenario.stack({loop.scenario.python("train", "train.py", 3)});
+    const StackId calls = loop.scenario.stack({loop.scenario.python("train", "train.py", 4)});
+    loop.allocate("weights", 10, Phase::other, Category::parameter);
+    const auto go_back = [&](int first, int end) {
+      loop.allocate("seed", 1, Phase::backward, Category::temporary);
+      if (first == 0) loop.allocate("gradient", 10, Phase::backward, Category::gradient);
+      for (int n = end; n-- > first;) {
+        for (const std::string block : {"loss", "y", "x", "input"}) {
+          if (block != "input" || n == 0 || kind != Course::one_input) loop.free(block + std::to_string(n));
+        }
+      }
+      loop.free("seed");
+    };
+    for (int n = 0; n < 3; ++n) {
+      loop.stack = loads;
+      if (n == 0 || kind != Course::one_input) {
+        loop.allocate("input" + std::to_string(n), 4, n == 0 ? Phase::other : Phase::forward,
+                      n == 0 ? Category::input : Category::activation);
+      }
+      loop.stack = calls;
+      for (const std::string block : {"x", "y", "loss"}) {
+        ++loop.sequence;
+        loop.allocate(block + std::to_string(n),
+                      block == "x"   ? 20
+                      : block == "y" ? 10
+                                     : 1,
+                      Phase::forward, Category::activation, block == "loss" ? "" : block);
+      }
+      if (kind == Course::one_by_one) go_back(n, n + 1);
+    }
+    if (kind != Course::one_by_one) go_back(0, 3);
+    loop.allocate("update", 5, Phase::optimizer, Category::temporary);
+    const auto found = loop.advice();
+    ASSERT_EQ(found.count(AdviceKind::forwards_before_backward), kind == Course::waiting ? 1U : 0U);
+    if (kind != Course::waiting) continue;
+    const Advice& advice = found.at(AdviceKind::forwards_before_backward);
+    EXPECT_EQ(advice.avoidable_peak_bytes, 70 * kMiB);
+    EXPECT_EQ(advice.peak_bytes, 70 * kMiB);
+    EXPECT_EQ(advice.added_bytes, 0U);
+  }
+}
+
+// Queries by keys: 64 MiB of scores, 64 of softmax, a mask of 16, and in the backward pass 64 for the product with the
+// values and 64 for softmax. Weights take 10, the queries and keys 8, which stay.
+TEST(FindAdvice, FindsMatricesOfAttention) {
+  for (const std::string softmax : {"SoftmaxBackward0", "LogSoftmaxBackward0"}) {
+    for (const std::string product : {"BmmBackward0", "AddmmBackward0"}) {
+      Loop loop;
+      const StackId forward = loop.scenario.stack({loop.scenario.python("forward", "attention.py", 3)});
+      for (const std::string& node : {softmax, product}) {
+        loop.scenario.definitions.autograd_nodes.push_back(
+            {loop.scenario.name_id("torch::autograd::generated::" + node), ThreadId{0}});
+      }
+      const auto in_node = [&](std::uint32_t node) {
+        loop.scenario.events.back().node = AutogradNodeId{node};
+        loop.attribution.blocks.back().forward_stack = forward;
+      };
+      loop.allocate("weights", 10, Phase::other, Category::parameter);
+      loop.stack = forward;
+      loop.allocate("queries", 8, Phase::forward, Category::activation, "attention");
+      loop.allocate("scores", 64, Phase::forward, Category::temporary, "attention");
+      loop.allocate("weights of values", 64, Phase::forward, Category::activation, "attention");
+      loop.allocate("mask", 16, Phase::forward, Category::activation, "attention");
+      loop.stack = StackId{};
+      loop.free("scores");
+      loop.allocate("of weights", 64, Phase::backward, Category::temporary, "attention");
+      in_node(1);
+      loop.allocate("of scores", 64, Phase::backward, Category::temporary, "attention");
+      in_node(0);
+      const auto found = loop.advice();
+      const bool is_attention = softmax == "SoftmaxBackward0" && product == "BmmBackward0";
+      ASSERT_EQ(found.count(AdviceKind::attention_matrices), is_attention ? 1U : 0U);
+      if (!is_attention) continue;
+      EXPECT_EQ(found.at(AdviceKind::attention_matrices).avoidable_peak_bytes, (3 * 64 + 16) * kMiB);
+      EXPECT_EQ(found.at(AdviceKind::attention_matrices).peak_blocks, 4U);
+    }
+  }
+}
+
+// In the first forward pass, when memory runs out before any backward pass.
+TEST(FindAdvice, FindsMatricesOfAttentionByTheFunctionThatMakesThem) {
+  for (const Component component : {Component::attention, Component::head}) {
+    Loop loop;
+    loop.allocate("weights", 10, Phase::other, Category::parameter);
+    loop.stack = loop.scenario.stack({loop.scenario.python("softmax", "torch/nn/functional.py", 2140)});
+    loop.allocate("weights of values", 64, Phase::forward, Category::activation, "attention");
+    loop.attribution.blocks.back().component = component;
+    EXPECT_EQ(loop.advice().count(AdviceKind::attention_matrices), component == Component::attention ? 1U : 0U);
+  }
+}
+
 // Two layers of 20 MiB, gathered in the forward pass; those of the outermost module stay. At the peak (weights 10,
 // gathered 30 + 2 * 20, x 50) neither layer is in use.
 TEST(FindAdvice, FindsGatheredParametersHeldUntilTheBackwardPass) {

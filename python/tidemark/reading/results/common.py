@@ -141,9 +141,10 @@ class Advice:
     """A change of the program that would lower the peak."""
 
     #: "checkpoint_activations", "gradients_in_forward", "frozen_gradients", "frozen_optimizer_state", "large_optimizer_state",
-    #: "logits", "logits_upcast", "gradient_buckets", "gathered_parameters", "checkpoint_copies", "loaded_checkpoint",
-    #: "model_copies", "retained_graph", "inference_with_autograd", "checkpoint_each_layer", "optimizer_temporaries",
-    #: "kept_over_steps", "failed_call", "repeated_concatenation", "collected_results"
+    #: "attention_matrices", "logits", "logits_upcast", "gradient_buckets", "gathered_parameters", "checkpoint_copies",
+    #: "loaded_checkpoint", "model_copies", "retained_graph", "inference_with_autograd", "forwards_before_backward",
+    #: "checkpoint_each_layer", "optimizer_temporaries", "kept_over_steps", "failed_call", "repeated_concatenation",
+    #: "collected_results"
     kind: str
     avoidable_peak_bytes: int  #: by which the peak would be lower
     known_as: str  #: "exact", "derived", "unknown": the least certain of the blocks concerned

@@ -1,8 +1,10 @@
-// Forward passes that make an autograd graph which no backward pass goes back through: validation, generation,
-// teachers.
+// Calls of models that make an autograd graph: which no backward pass goes back through (validation, generation,
+// teachers), or several of which wait for the same one.
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -124,6 +126,22 @@ class CallFinder {
   std::vector<Call> calls_;
 };
 
+/// The calls that make autograd nodes.
+std::vector<Call> graphs(const Subject& subject) {
+  const std::vector<std::uint64_t>& sequence = subject.store.blocks.sequence;
+  std::vector<Call> calls = CallFinder(subject).find();
+  std::erase_if(calls, [&](const Call& call) {
+    return sequence[call.blocks.back().value] == sequence[call.blocks.front().value];
+  });
+  return calls;
+}
+
+/// The backward pass that is under way, as an index into Subject::spans.
+std::optional<std::size_t> backward_at(const Subject& subject, std::uint64_t change) {
+  const std::size_t begun = subject.spans_until(change);
+  return begun > 0 && subject.spans[begun - 1].phase == Phase::backward ? std::optional(begun - 1) : std::nullopt;
+}
+
 enum class Fate : std::uint8_t { backward, unused, unknown };
 
 /// Whether a backward pass freed some of a call's blocks. Unknown where others are alive at the end, or memory ran out
@@ -139,23 +157,106 @@ Fate fate_of(const Subject& subject, const Call& call) {
       fate = Fate::unknown;
       continue;
     }
-    const std::size_t begun = subject.spans_until(away.to);
-    if (begun > 0 && subject.spans[begun - 1].phase == Phase::backward) return Fate::backward;
+    if (backward_at(subject, away.to)) return Fate::backward;
   }
   return fate;
 }
 
+/// In Subject::blocks, the first that is born at this change or later.
+std::vector<BlockId>::const_iterator made_since(const Subject& subject, std::uint64_t change) {
+  const Blocks& blocks = subject.store.blocks;
+  return std::ranges::lower_bound(subject.blocks, change, {},
+                                  [&](BlockId block) { return std::uint64_t{blocks.birth_change[block.value]}; });
+}
+
+/// One pass through the body of a loop up to the loss.
+struct LoopPass {
+  std::vector<BlockId> inputs;  ///< in order of birth
+  std::vector<BlockId> made;    ///< by the model and the loss
+};
+
+/// Of calls in order of time, those from the first on that are of one line of code, each after inputs were made.
+std::vector<LoopPass> passes_of_loop(const Subject& subject, const std::vector<Call>& calls) {
+  const Blocks& blocks = subject.store.blocks;
+  std::set<StackId> input_stacks;
+  std::vector<LoopPass> passes;
+  for (std::size_t n = 0; n < calls.size(); ++n) {
+    const BlockId first = calls[n].blocks.front();
+    if (blocks.stack[first.value] != blocks.stack[calls[0].blocks.front().value]) break;
+    LoopPass pass;
+    for (auto block = made_since(subject, calls[n].from(subject)); block != subject.blocks.begin();) {
+      --block;
+      const bool is_input = n == 0 ? subject.owner(*block).category == Category::input
+                                   : input_stacks.contains(blocks.stack[block->value]);
+      if (!is_input) break;
+      if (n == 0) input_stacks.insert(blocks.stack[block->value]);
+      pass.inputs.insert(pass.inputs.begin(), *block);
+    }
+    if (pass.inputs.empty()) break;
+    const std::uint64_t next = n + 1 < calls.size() ? calls[n + 1].from(subject) : calls[n].end;
+    for (auto block = made_since(subject, calls[n].from(subject));
+         block != subject.blocks.end() && blocks.birth_change[block->value] < next; ++block) {
+      const bool is_input = input_stacks.contains(blocks.stack[block->value]);
+      if (subject.owner(*block).phase == Phase::forward && !is_input) pass.made.push_back(*block);
+    }
+    passes.push_back(std::move(pass));
+  }
+  return passes;
+}
+
 }  // namespace
+
+// As if a backward pass had run after each call: what the call has saved is gone when the next one's inputs are made,
+// and gradients are there from the first of these passes on. Calls are of one loop, each with inputs of its own.
+std::vector<EarlierFree> forwards_before_backward(const Subject& subject) {
+  const Blocks& blocks = subject.store.blocks;
+  if (blocks.sequence.empty()) return {};
+  std::map<std::size_t, std::vector<Call>> calls;  // by the backward pass, index into Subject::spans
+  for (Call& call : graphs(subject)) {
+    for (const EarlierFree& saved : call.held) {
+      const auto backward = backward_at(subject, saved.to);
+      if (!backward) continue;
+      calls[*backward].push_back(std::move(call));
+      break;
+    }
+  }
+  std::vector<EarlierFree> frees;
+  for (const auto& [backward, of_pass] : calls) {
+    const std::vector<LoopPass> passes = passes_of_loop(subject, of_pass);
+    if (passes.size() < 2) continue;
+    const PhaseSpan& span = subject.spans[backward];
+    const auto is_during = [&](std::uint64_t change) { return change >= span.from && change < span.to; };
+    const auto is_freed = [&](BlockId block) { return is_during(blocks.death_change[block.value]); };
+    for (std::size_t n = 0; n + 1 < passes.size(); ++n) {
+      const LoopPass& next = passes[n + 1];
+      for (std::size_t input = 0; input < passes[n].inputs.size(); ++input) {
+        const BlockId replaced_by = next.inputs[std::min(input, next.inputs.size() - 1)];
+        const EarlierFree life = never_there(subject.store, passes[n].inputs[input]);
+        if (is_freed(life.block)) frees.push_back({life.block, blocks.birth_change[replaced_by.value] + 1U, life.to});
+      }
+      for (const BlockId block : passes[n].made) {
+        if (!is_freed(block)) continue;
+        frees.push_back({block, blocks.birth_change[next.inputs.front().value], never_there(subject.store, block).to});
+      }
+    }
+    const std::uint64_t first_backward = blocks.birth_change[passes[1].inputs.front().value];
+    for (auto block = made_since(subject, span.from); block != subject.blocks.end(); ++block) {
+      const std::uint64_t birth = blocks.birth_change[block->value];
+      if (!is_during(birth)) break;
+      if (!is_freed(*block) && subject.owner(*block).category == Category::gradient) {
+        frees.push_back({*block, first_backward, birth, {}, true});
+      }
+    }
+  }
+  return frees;
+}
 
 // As under torch.no_grad(): freed when no module's code has it any more. Where nothing says whether a backward pass
 // would have come, the call is one of more than twice as many in a row as any backward pass went back through.
 std::vector<EarlierFree> inference_with_autograd(const Subject& subject) {
   const Blocks& blocks = subject.store.blocks;
   if (blocks.sequence.empty()) return {};
-  std::vector<Call> calls = CallFinder(subject).find();
-  std::erase_if(calls, [&](const Call& call) {
-    return blocks.sequence[call.blocks.back().value] == blocks.sequence[call.blocks.front().value];
-  });
+  const std::vector<Call> calls = graphs(subject);
   std::vector<Fate> fates;
   std::map<std::size_t, std::size_t> in_span;  // how many calls
   std::vector<std::size_t> spans;              // of each call
