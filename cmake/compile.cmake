@@ -22,8 +22,9 @@ set(tidemark_precompiled_headers
 
 # tidemark_compile(TARGET KIND), where KIND is
 #   input     a stage that reads what others wrote: as the next, but optimized and instrumented where there are fuzz targets
-#   stage     a stage that computes: optimized, but not with sanitizers, which make that take long
-#   results   a stage that words results, with nlohmann-json
+#   stage     a stage whose loops are what a user waits for: optimized, but not with sanitizers, which make that take long
+#   results   a stage that works out or words results, with nlohmann-json: optimized a little (-O1), which takes two thirds of the
+#             time to compile; commands take as long as with -O3, but for `fragmentation`, which takes an eighth longer
 #   test      a test program: not optimized; with GoogleTest, and with nlohmann-json where TARGET links it
 function(tidemark_compile target kind)
   set(headers ${tidemark_precompiled_headers})

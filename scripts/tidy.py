@@ -4,7 +4,7 @@
     scripts/tidy.py -p BUILD [-j N] [--program CLANG_TIDY] [--checks CHECKS] [--changed-since COMMIT] REGEX
 
 REGEX: units whose path begins with it, such as "src/report/". --changed-since: of these, units that have a source or a header
-that is another one than in COMMIT; all of them where git does not know it, or this script, .clang-tidy or a CMake file changed.
+that is another one than in COMMIT; all of them where git does not know it, or .clang-tidy or a preset of CMake changed.
 
 The path of a source is its path below the repository; that of a unit of several sources (CMAKE_UNITY_BUILD) is its path
 below BUILD, where it lies in the folder of its target. A unit is read again when it, a header that it includes, .clang-tidy,
@@ -39,8 +39,7 @@ def changed_since(commit):
     if compared.returncode != 0 or new.returncode != 0:
         return None
     names = {name for name in (compared.stdout + new.stdout).decode().split("\n") if name}
-    concerns_all = re.compile(r"(src/.*)?CMakeLists\.txt|CMakePresets\.json|cmake/.*|\.clang-tidy|scripts/tidy\.py")
-    return None if any(concerns_all.fullmatch(name) for name in names) else {ROOT / name for name in names}
+    return None if names & {".clang-tidy", "CMakePresets.json"} else {ROOT / name for name in names}
 
 
 def preprocess_command(entry):

@@ -4,6 +4,7 @@
 // not.
 #pragma once
 
+#include <cstdint>
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
@@ -30,7 +31,8 @@ inline constexpr bool is_written = false;
 template <typename Example>
 inline constexpr bool is_written<WrittenAs<Example>> = true;
 
-/// The visitor that writes a result's values. Of a description it needs keys and values only.
+/// The visitor that writes a result's values. Of a description it needs keys and values only. What does not depend on
+/// a value's type is in the source: each use of a template is compiled anew.
 class JsonObject {
  public:
   explicit JsonObject(Json& object) : object_(object) {}
@@ -39,8 +41,7 @@ class JsonObject {
 
   template <typename Value>
   void field(std::string_view key, const Value& value, std::string_view /*doc*/ = {}) {
-    // Without a search for the key: no description has one twice.
-    static_cast<Members&>(object_.get_ref<Json::object_t&>()).emplace_back(std::string(key), json_of(value));
+    write(add(object_, key), value);
   }
   template <typename Value>
   void field_if(bool present, std::string_view key, const Value& value, std::string_view doc = {}) {
@@ -64,11 +65,21 @@ class JsonObject {
     if (present) part(value);
   }
 
+  /// Into what is null.
   template <typename Value, typename... Context>
-  [[nodiscard]] static Json json_of(const Value& value, const Context&... context);
+  static void write(Json& into, const Value& value, const Context&... context);
 
  private:
-  using Members = std::vector<std::pair<const std::string, Json>>;
+  static Json& add(Json& object, std::string_view key);  ///< which the object has not; null
+  static Json& append(Json& array);                      ///< null
+  static void set(Json& into, bool value);
+  static void set(Json& into, std::int64_t value);
+  static void set(Json& into, std::uint64_t value);
+  static void set(Json& into, double value);
+  static void set(Json& into, std::string_view value);
+  static void set(Json& into, const Json& value);
+  static void set_object(Json& into);
+  static void set_array(Json& into);
 
   Json& object_;
 };
@@ -76,7 +87,9 @@ class JsonObject {
 /// The JSON of a described result.
 template <typename Result>
 [[nodiscard]] Json to_object(const Result& result) {
-  return JsonObject::json_of(result);
+  Json json;
+  JsonObject::write(json, result);
+  return json;
 }
 
 /// How it is printed: one object for one result, {"recordings": [...]} for several. Ends with a newline.
@@ -100,38 +113,39 @@ template <typename Result>
 // ---------------------------------------------------------------------------------------------------------------------
 
 template <typename Value, typename... Context>
-Json JsonObject::json_of(const Value& value, const Context&... context) {
+void JsonObject::write(Json& into, const Value& value, const Context&... context) {
   if constexpr (std::is_invocable_v<const Value&>) {
-    return json_of(value(), context...);
+    write(into, value(), context...);
   } else if constexpr (is_written<Value>) {
-    return value.json;
-  } else if constexpr (std::is_arithmetic_v<Value>) {
-    return value;
+    set(into, value.json);
+  } else if constexpr (std::is_same_v<Value, bool>) {
+    set(into, value);
+  } else if constexpr (std::is_floating_point_v<Value>) {
+    set(into, double{value});
+  } else if constexpr (std::is_integral_v<Value>) {
+    set(into, static_cast<std::conditional_t<std::is_signed_v<Value>, std::int64_t, std::uint64_t>>(value));
   } else if constexpr (std::is_convertible_v<const Value&, std::string_view>) {
-    return std::string_view(value);
+    set(into, std::string_view(value));
   } else if constexpr (is_named<Value>) {
-    return value.name();
+    set(into, value.name());
   } else if constexpr (is_nullable<Value>) {
-    return value ? json_of(*value, context...) : Json(nullptr);
+    if (value) write(into, *value, context...);
   } else if constexpr (std::is_same_v<Value, std::monostate>) {
-    return nullptr;
+    return;
   } else if constexpr (is_variant<Value>) {
-    return std::visit([](const auto& alternative) { return json_of(alternative); }, value);
+    std::visit([&](const auto& alternative) { write(into, alternative); }, value);
   } else if constexpr (is_keyed<Value>) {
-    Json object = Json::object();
-    for (const auto& [key, item] : value) object[key] = json_of(item, context...);
-    return object;
+    set_object(into);
+    for (const auto& [key, item] : value) write(add(into, key), item, context...);
   } else if constexpr (is_list<Value>) {
-    Json array = Json::array();
-    for (const auto& item : value) array.push_back(json_of(item, context...));
-    return array;
+    set_array(into);
+    for (const auto& item : value) write(append(into), item, context...);
   } else if constexpr (is_in_context<Value>) {
-    return std::apply([&](const auto&... own) { return json_of(value.value, own...); }, value.context);
+    std::apply([&](const auto&... own) { write(into, value.value, own...); }, value.context);
   } else {
-    Json object = Json::object();
-    JsonObject visitor(object);
+    set_object(into);
+    JsonObject visitor(into);
     describe(visitor, value, context...);
-    return object;
   }
 }
 

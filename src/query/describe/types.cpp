@@ -63,6 +63,18 @@ std::vector<const ObjectType*> ResultTypes::used_by(const std::vector<std::strin
   return list;
 }
 
+ValueType ResultTypes::plain_type(ValueType::Kind kind) {
+  return {kind};
+}
+
+ValueType ResultTypes::text_type(std::vector<std::string> names) {
+  return {ValueType::Kind::text, false, std::move(names)};
+}
+
+ValueType ResultTypes::type_of_items(ValueType::Kind kind, ValueType item) {
+  return {kind, false, {}, {}, {std::move(item)}};
+}
+
 ValueType ResultTypes::named_object(const std::string& name) {
   const ObjectType* type = find(name);  // null: it is being read
   if (type != nullptr && !type->shared && type->module != module_ && !results_.contains(name)) {
@@ -85,6 +97,20 @@ void ResultTypes::add(ObjectType type) {
     if (!keys.insert(field.key).second)
       problems_.push_back(fmt::format("{} has two fields {}", known->name, field.key));
   }
+}
+
+void TypeReader::type(std::string_view name, std::string_view doc, std::string_view module) {
+  type_.name = name;
+  type_.doc = doc;
+  type_.shared = !module.empty();
+  type_.module = type_.shared ? std::string(module) : types_.module_;
+  types_.names_.emplace(index_, type_.name);
+}
+
+void TypeReader::add_field(std::string_view key, std::string_view doc, ValueType type, bool may_be_absent) {
+  std::variant<Field, std::string> field(Field{std::string(key), std::string(doc), std::move(type), may_be_absent});
+  const bool has_other_place = may_be_absent && std::ranges::find(type_.members, field) != type_.members.end();
+  if (!has_other_place) type_.members.push_back(std::move(field));
 }
 
 void TypeReader::add_part(ObjectType part) {

@@ -92,6 +92,9 @@ class ResultTypes {
   [[nodiscard]] ValueType alternatives(const std::variant<Alternatives...>& example);
   template <typename Value, typename... Context>
   [[nodiscard]] ValueType object_type(const Value& example, const Context&... context);
+  [[nodiscard]] static ValueType plain_type(ValueType::Kind kind);
+  [[nodiscard]] static ValueType text_type(std::vector<std::string> names);
+  [[nodiscard]] static ValueType type_of_items(ValueType::Kind kind, ValueType item);
   [[nodiscard]] ValueType named_object(const std::string& name);
   void add(ObjectType type);
 
@@ -108,24 +111,14 @@ class TypeReader {
  public:
   TypeReader(ResultTypes& types, std::type_index index) : types_(types), index_(index) {}
 
-  void type(std::string_view name, std::string_view doc, std::string_view module = {}) {
-    type_.name = name;
-    type_.doc = doc;
-    type_.shared = !module.empty();
-    type_.module = type_.shared ? std::string(module) : types_.module_;
-    types_.names_.emplace(index_, type_.name);
-  }
+  void type(std::string_view name, std::string_view doc, std::string_view module = {});
   template <typename Value>
   void field(std::string_view key, const Value& value, std::string_view doc = {}) {
-    type_.members.emplace_back(Field{std::string(key), std::string(doc), types_.type_of(value)});
+    add_field(key, doc, types_.type_of(value), false);
   }
   template <typename Value>
   void field_if(bool /*present*/, std::string_view key, const Value& value, std::string_view doc = {}) {
-    Field field{std::string(key), std::string(doc), types_.type_of(value), true};
-    if (std::find(type_.members.begin(), type_.members.end(), std::variant<Field, std::string>(field)) ==
-        type_.members.end()) {
-      type_.members.emplace_back(std::move(field));  // else: a key with several places
-    }
+    add_field(key, doc, types_.type_of(value), true);
   }
   template <typename Value>
   void further_field(const std::string& /*key*/, const Value& value) {
@@ -152,6 +145,7 @@ class TypeReader {
  private:
   friend class ResultTypes;
 
+  void add_field(std::string_view key, std::string_view doc, ValueType type, bool may_be_absent);
   void add_part(ObjectType part);
 
   ResultTypes& types_;
@@ -168,15 +162,15 @@ ValueType ResultTypes::type_of(const Value& example, const Context&... context) 
     static const std::remove_cvref_t<std::invoke_result_t<const Value&>> kMade{};
     return type_of(kMade, context...);
   } else if constexpr (std::is_same_v<Value, bool>) {
-    return {Kind::boolean};
+    return plain_type(Kind::boolean);
   } else if constexpr (std::is_integral_v<Value>) {
-    return {Kind::integer};
+    return plain_type(Kind::integer);
   } else if constexpr (std::is_floating_point_v<Value>) {
-    return {Kind::number};
+    return plain_type(Kind::number);
   } else if constexpr (std::is_convertible_v<const Value&, std::string_view>) {
-    return {Kind::text};
+    return plain_type(Kind::text);
   } else if constexpr (is_named<Value>) {
-    return {Kind::text, false, Value::names()};
+    return text_type(Value::names());
   } else if constexpr (is_written<Value>) {
     ValueType type = written_type(example);
     type.nullable = true;
@@ -190,11 +184,11 @@ ValueType ResultTypes::type_of(const Value& example, const Context&... context) 
     return alternatives(example);
   } else if constexpr (is_keyed<Value>) {
     static const typename std::ranges::range_value_t<Value>::second_type kItem{};
-    return {Kind::keyed, false, {}, {}, {type_of(kItem, context...)}};
+    return type_of_items(Kind::keyed, type_of(kItem, context...));
   } else if constexpr (is_list<Value>) {
     using Item = std::ranges::range_value_t<Value>;
     static const std::remove_cv_t<std::remove_pointer_t<Item>> kItem{};  // pointers in a list are to what is there
-    return {Kind::list, false, {}, {}, {type_of(kItem, context...)}};
+    return type_of_items(Kind::list, type_of(kItem, context...));
   } else if constexpr (is_in_context<Value>) {
     return std::apply([&](const auto&... own) { return type_of(example.value, own...); }, example.context);
   } else {
