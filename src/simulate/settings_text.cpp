@@ -37,6 +37,15 @@ std::vector<std::string> parts_of(const std::string& text) {
   return parts;
 }
 
+bool has_pairs_of_brackets(std::string_view text) {
+  int depth = 0;
+  for (const char letter : text) {
+    depth += (letter == '[') - (letter == ']');
+    if (depth < 0) return false;
+  }
+  return depth == 0;
+}
+
 template <typename Number>
 std::optional<Number> number_in(std::string_view text) {
   Number number{};
@@ -83,6 +92,7 @@ Result<SettingList> parse_settings(const std::string& text) {
     if (colon == std::string::npos || colon == 0 || colon + 1 == part.size()) {
       return Error{fmt::format("'{}' is no setting: expected NAME:VALUE, such as expandable_segments:True", part)};
     }
+    if (!has_pairs_of_brackets(part)) return Error{fmt::format("'{}' has a bracket without the other one", part)};
     settings = with_changes(std::move(settings), {{part.substr(0, colon), part.substr(colon + 1)}});
   }
   return settings;

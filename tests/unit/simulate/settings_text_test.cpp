@@ -19,7 +19,7 @@ TEST(SettingsText, ChangesReplaceValues) {
 }
 
 TEST(SettingsText, WhatIsNoSettingIsAnError) {
-  for (const char* text : {"expandable_segments", ":True", "expandable_segments:"}) {
+  for (const char* text : {"expandable_segments", ":True", "expandable_segments:", "a:[1", "a:1],b:2", "a:]1["}) {
     EXPECT_FALSE(parse_settings(text).ok()) << text;
   }
 }

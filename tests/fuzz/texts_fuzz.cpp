@@ -1,0 +1,100 @@
+// Fuzz target of the small texts that come from elsewhere: messages of recorders, answers of programs that are asked
+// who holds their memory, lines of the kernel's log, files that describe GPUs, settings of the allocator, and the
+// trials of a sweep. Whatever the bytes, reading them comes to an end, and what is written of what was read reads the
+// same.
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "collect/machine/kernel_log.h"
+#include "collect/recorder/live/live_message.h"
+#include "monitor/object_question.h"
+#include "plan/gpu_profiles.h"
+#include "simulate/settings_text.h"
+#include "sweep/kept_trials.h"
+
+namespace {
+
+using namespace tidemark;
+
+constexpr std::size_t kTrialsOnceIn = 8;  // inputs: what is opened is brought to the disk
+
+void require(bool kept, const char* promise) {
+  if (kept) return;
+  std::fprintf(stderr, "broken promise of reading texts: %s\n", promise);
+  std::abort();
+}
+
+void read_live_message(const std::string& text) {
+  const auto recordings = parse_live_message(text);
+  if (!recordings) return;
+  const std::string message = live_message(*recordings);
+  require(message.size() <= kMaxLiveBytes, "a message is no longer than allowed");
+  const auto again = parse_live_message(message);
+  require(again.has_value() && again->size() <= recordings->size(), "a message that is written can be read");
+}
+
+void read_answer(const std::string& text) {
+  const auto answer = parse_object_answer(text);
+  require(!answer || answer->storages.size() <= kMaxAnswerBytes, "an answer is bounded");
+}
+
+void read_gpus(const std::string& text) {
+  const auto gpus = parse_gpu_profiles(text, "gpu.txt");
+  require(gpus.ok() || gpus.error().message.starts_with("gpu.txt"), "an error names the file");
+  if (!gpus) return;
+  for (const GpuProfile& gpu : *gpus) {
+    const auto again = parse_gpu_profiles(gpu_profile_text(gpu), "gpu.txt");
+    require(again.ok() && again->size() == 1, "what is written of a GPU can be read");
+    require(again->front().name == gpu.name && again->front().memory_bytes == gpu.memory_bytes &&
+                again->front().context_bytes == gpu.context_bytes,
+            "and is the same");
+  }
+}
+
+void read_settings(const std::string& text) {
+  const auto settings = parse_settings(text);
+  if (!settings) return;
+  const auto again = parse_settings(settings_text(*settings));
+  require(again.ok() && *again == *settings, "settings that are written can be read");
+  (void)allocator_settings(placement_settings(*settings));
+  (void)allocator_settings(*settings);
+}
+
+void read_trials(const std::string& text) {
+  static const std::string folder =
+      (std::filesystem::temp_directory_path() / ("tidemark-texts-fuzz-" + std::to_string(::getpid()))).string();
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/trials.jsonl", std::ios::binary | std::ios::trunc) << "common\n" << text;
+  std::size_t read = 0;
+  {
+    auto kept = KeptTrials::open(folder, "common");
+    require(kept.ok(), "the folder can be opened");
+    read = kept->trials().size();
+    if (read > 0) require(kept->append(kept->trials().back()).ok(), "a trial is appended");
+  }
+  const auto again = KeptTrials::open(folder, "common");
+  require(again.ok() && again->trials().size() == read + (read > 0 ? 1 : 0), "each whole trial is there again");
+  std::filesystem::remove_all(folder);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  read_live_message(text);
+  read_answer(text);
+  const auto kill = parse_kill(text);
+  require(!kill || kill->pid >= 0, "a process that was killed has a number");
+  read_gpus(text);
+  read_settings(text);
+  std::size_t sum = 0;
+  for (std::size_t n = 0; n < size; ++n) sum += data[n];
+  if (sum % kTrialsOnceIn == 0) read_trials(text);
+  return 0;
+}
