@@ -3,6 +3,14 @@ set(TIDEMARK_TEST_PYTHONS "" CACHE STRING "Python interpreters that have PyTorch
 set(TIDEMARK_PHANTOM_PYTHONS "" CACHE STRING
   "Python interpreters with a PyTorch for CUDA, which may lack NVIDIA's libraries: to test the phantom GPU with, beside those above")
 
+# Of this interpreter's PyTorch, which is not imported: that takes seconds.
+function(tidemark_torch_version result python)
+  execute_process(
+    COMMAND ${python} -c "import importlib.metadata; print(importlib.metadata.version('torch').split('+')[0])"
+    OUTPUT_VARIABLE version OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+  set(${result} ${version} PARENT_SCOPE)
+endfunction()
+
 # tidemark_python_tests(PREFIX PYTHONS [COMPILER] [variable=value...] DRIVERS driver...): each driver, a test_*.py of this folder, once
 # with each of the interpreters. COMPILER: their programs compile, shard parameters, or are to start as a user's do; the others start
 # in half of the time, by tests/startup/no_compiler.
@@ -13,9 +21,7 @@ function(tidemark_python_tests prefix pythons)
     string(APPEND startup /no_compiler)
   endif()
   foreach(python IN LISTS pythons)
-    execute_process(
-      COMMAND ${python} -c "import importlib.metadata; print(importlib.metadata.version('torch').split('+')[0])"
-      OUTPUT_VARIABLE version OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
+    tidemark_torch_version(version ${python})
     foreach(driver IN LISTS arg_DRIVERS)
       string(REGEX REPLACE "^test_(.*)[.]py$" "\\1" name ${driver})
       set(test ${prefix}.${name}.${version})
