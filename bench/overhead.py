@@ -21,6 +21,7 @@ import contextlib
 import ctypes
 import json
 import os
+import pathlib
 import random
 import statistics
 import sys
@@ -69,6 +70,12 @@ def sleep_while_waiting():
     blocking_sync = 4  # CU_CTX_SCHED_BLOCKING_SYNC
     if driver.cuInit(0) != 0 or driver.cuDevicePrimaryCtxSetFlags_v2(0, blocking_sync) != 0:
         print("the device cannot be told not to spin: processor time has what a step waits for it")
+
+
+def recorder_seconds():
+    """Processor time of the recorder so far: `tidemark run`, whose child this is."""
+    threads = pathlib.Path(f"/proc/{os.getppid()}/task").glob("*/schedstat")
+    return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
 
 
 def turn(context, step, steps, synchronize):
@@ -135,10 +142,15 @@ def main():
             print(f"  {name}: {error}")
             names.remove(name)
     turns = {name: [] for name in names}
+    recorder, program = 0.0, 0.0  # seconds of processor time while recording
     for index in range(args.rounds):
         shift = index % len(names)
         for name in names[shift:] + names[:shift]:
+            before = recorder_seconds()
             turns[name].append(turn(contexts[name], step, args.steps, synchronize))
+            if name == "tidemark":
+                recorder += recorder_seconds() - before
+                program += turns[name][-1]["processor"] * args.steps
     library.tidemark_resume()
 
     figures = {}
@@ -150,6 +162,7 @@ def main():
             quartiles, interval = ("{:.3f}..{:.3f}".format(*found[key]) for key in ("ratio_quartiles", "ratio_interval"))
             print(f"  {name:30}  {clock:11}  {found['step_ms']:8.3f} ms a step   {found['ratio']:.3f}x plain   "
                   f"(95% {interval}, quartiles {quartiles}, fastest quarter {found['fastest']:.3f}x)")
+    print(f"  the recorder, a process of its own, took {recorder / program:.3f} of the program's processor time while it recorded")
     if args.json:
         with open(args.json, "w") as file:
             json.dump({"workload": args.workload, "device": str(device), "torch": torch.__version__,
