@@ -616,6 +616,7 @@ class Reader {
     if (const std::uint64_t late = number(); late > 0) used.add_peak(used.last_sample().high_bytes + late);
     for (std::uint64_t n = 0; ok_ && n < count; ++n) visit_next_sample(*this, elapsed_ns_, {}, used);
     StateFields::forget_late_peaks(used);
+    if (!StateFields::is_sound(used)) fail();  // the number of samples may have been the largest there is
   }
 
   const std::uint8_t* at_;

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
+#include <type_traits>
 
 #include "trace/record_fields.h"
 
@@ -248,7 +250,9 @@ Result<void> DefinitionDecoder::decode(std::span<const std::uint8_t> payload, st
     }
     // Bytes left over are fields that later versions added.
     if (!fields.ok()) return Error{"a definition is cut short, or refers to what was never defined"};
-    if (observe) observe(static_cast<RecordKind>(kind));
+    const bool fits =
+        kind <= std::numeric_limits<std::underlying_type_t<RecordKind>>::max();  // else it looks like another
+    if (observe && fits) observe(static_cast<RecordKind>(kind));
   }
   return {};
 }

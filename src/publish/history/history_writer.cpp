@@ -8,6 +8,7 @@
 
 #include "monitor/device_keys.h"
 #include "publish/history/database.h"
+#include "publish/history/history.h"
 
 namespace tidemark {
 
@@ -87,7 +88,8 @@ bool HistoryWriter::open() {
   }
   SchemaState state = schema_of(*database);
   if (state == SchemaState::empty && create_schema(*database)) state = SchemaState::ours;
-  if (state == SchemaState::ours && !is_whole(*database)) {
+  // SQLite's own check lets some records pass that no query can read.
+  if (state == SchemaState::ours && (!is_whole(*database) || !read_history(options_.path, HistoryQuery{}))) {
     given_up_ = true;
     report(kDamaged);
     return false;

@@ -30,8 +30,8 @@ constexpr AdviceWords kWords[] = {
      "keep the optimizer's state in the parameters' type, or in 8 bits (bitsandbytes), where the training allows it; "
      "without amsgrad"},
     {AdviceKind::attention_matrices, "Attention holds matrices of sequence length x sequence length",
-     "use torch.nn.functional.scaled_dot_product_attention(), attn_implementation=\"sdpa\" of transformers, or "
-     "need_weights=False of nn.MultiheadAttention"},
+     "use torch.nn.functional.scaled_dot_product_attention() (PyTorch 2.0 or later), attn_implementation=\"sdpa\" of "
+     "transformers, or need_weights=False of nn.MultiheadAttention"},
     {AdviceKind::logits, "Several tensors of the size of the logits exist at once",
      "compute the loss in chunks of the sequence, or with a fused cross-entropy"},
     {AdviceKind::logits_upcast,

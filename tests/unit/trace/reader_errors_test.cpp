@@ -75,6 +75,22 @@ TEST(ReaderErrors, SkipsAndCountsWhatItDoesNotKnow) {
   EXPECT_EQ(read.lost(Loss::Kind::torn_tail), 0U);
 }
 
+// The number of a kind is not cut: 260 is not a stack (4).
+TEST(ReaderErrors, TellsNothingElseOfDefinitionsOfLaterVersions) {
+  Bytes bytes = header(1, 1);
+  FrameEncoder frames;
+  const std::vector<std::uint8_t> payload = {0x84, 0x02, 2, 0, 0, 99, 0, 2, 2, 1, 'a'};
+  const ByteSpan part = payload;
+  frames.append(format::FrameType::definitions, {&part, 1}, bytes);
+  const auto reader = TraceReader::from_memory(bytes, "memory");
+  ASSERT_TRUE(reader.ok());
+  Frame frame;
+  std::vector<Event> batch;
+  std::vector<format::RecordKind> told;
+  while ((*reader)->next_frame(frame, batch, [&](format::RecordKind kind) { told.push_back(kind); }).value()) continue;
+  EXPECT_EQ(told, (std::vector{format::RecordKind{99}, format::RecordKind::string}));
+}
+
 TEST(ReaderErrors, PassesOverColumnsOfLaterVersions) {
   // A pause at time 1, with a fourteenth column of two bytes, behind three empty ones.
   const Recording read = read_frame(2, {1, 14, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 4, 2, 0, 9, 9});
