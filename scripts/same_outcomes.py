@@ -87,10 +87,9 @@ def evaluate():
 
 def train_in_threads():
     results = []
-    threads = [threading.Thread(target=lambda: results.append(train(2))) for _ in range(2)]
-    for thread in threads:
+    for _ in range(2):  # one after the other: what two of them print would be mixed
+        thread = threading.Thread(target=lambda: results.append(train(2)))
         thread.start()
-    for thread in threads:
         thread.join()
     return len(results)
 
@@ -455,7 +454,13 @@ def run_programs(numbers, folder):
     import torch.optim
 
     torch.set_num_threads(1)
-    train(1)  # so that a process is recorded that forks
+    # A process that is recorded forks. It has not run a backward pass: where there is a GPU, its children could run none.
+    model = make_model()
+    model(torch.ones(4, 8))
+    optimizer = torch.optim.AdamW(model.parameters())
+    for parameter in model.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    optimizer.step()
     for number in numbers:
         sys.stdout.flush()
         pid = os.fork()

@@ -59,7 +59,7 @@ class Matrices {
         softmax.find("LogSoftmaxBackward") != std::string_view::npos || !owner(n).forward_stack.valid()) {
       return false;
     }
-    for (std::size_t before = n; before-- > 0 && before + kMaxBetween >= n;) {
+    for (std::size_t before = n - std::min(n, kMaxBetween); before < n; ++before) {
       if (has_as_many_elements(bytes(before), bytes(n)) && node(before).find("BmmBackward") != std::string_view::npos) {
         return true;
       }
