@@ -3,8 +3,6 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -15,6 +13,7 @@
 
 #include "export/format.h"
 #include "fuzz/repair_checksums.h"
+#include "fuzz/require.h"
 #include "query/analyses/analysis.h"
 #include "query/recording.h"
 #include "report/formats.h"
@@ -23,12 +22,7 @@
 namespace {
 
 using namespace tidemark;
-
-void require(bool kept, const std::string& promise) {
-  if (kept) return;
-  std::fprintf(stderr, "broken promise of an analysis: %s\n", promise.c_str());
-  std::abort();
-}
+using tidemark::testing::require;
 
 /// Of this process, in memory where there is such a place. Removed at the end.
 class File {

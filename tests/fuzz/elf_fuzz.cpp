@@ -5,26 +5,20 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
+#include "fuzz/require.h"
 #include "phantom/standins/standins.h"
 #include "store/symbols.h"
 
 namespace {
 
 using namespace tidemark;
+using tidemark::testing::require;
 
 constexpr std::uint64_t kAddresses = 64;  // the first ones, and as many spread over the file
-
-void require(bool kept, const char* promise) {
-  if (kept) return;
-  std::fprintf(stderr, "broken promise of reading ELF files: %s\n", promise);
-  std::abort();
-}
 
 /// A folder like that of PyTorch with one library, in memory where there is such a place.
 class Folder {

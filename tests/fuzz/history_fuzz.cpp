@@ -4,13 +4,12 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
 
+#include "fuzz/require.h"
 #include "publish/history/history.h"
 #include "publish/history/history_writer.h"
 #include "query/results/machine_results.h"
@@ -19,15 +18,10 @@
 namespace {
 
 using namespace tidemark;
+using tidemark::testing::require;
 
 constexpr std::int64_t kNowMs = 1'800'000'000'000;
 constexpr std::size_t kWritesOnceIn = 16;  // inputs: the writer has a thread and syncs
-
-void require(bool kept, const char* promise) {
-  if (kept) return;
-  std::fprintf(stderr, "broken promise of histories: %s\n", promise);
-  std::abort();
-}
 
 /// Removed at the end of the process, with what SQLite puts beside it.
 class File {

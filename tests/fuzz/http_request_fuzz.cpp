@@ -1,21 +1,15 @@
 // Fuzz target of what is received of an HTTP request: whatever the bytes, a request is complete when its empty line has
 // come, stays what it is whatever comes after it, and is never longer than allowed.
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <string_view>
 
+#include "fuzz/require.h"
 #include "http/request.h"
 
 namespace {
 
 using namespace tidemark;
-
-void require(bool kept, const char* promise) {
-  if (kept) return;
-  std::fprintf(stderr, "broken promise of reading requests: %s\n", promise);
-  std::abort();
-}
+using tidemark::testing::require;
 
 }  // namespace
 

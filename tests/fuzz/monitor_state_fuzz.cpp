@@ -5,23 +5,17 @@
 // checksum, which no mutation would get right.
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <span>
 #include <string>
 
 #include "base/crc32c.h"
+#include "fuzz/require.h"
 #include "monitor/state_codec.h"
 
 namespace {
 
 using namespace tidemark;
-
-void require(bool kept, const char* promise) {
-  if (kept) return;
-  std::fprintf(stderr, "broken promise of states: %s\n", promise);
-  std::abort();
-}
+using tidemark::testing::require;
 
 std::string with_checksum(std::span<const std::uint8_t> bytes) {
   std::string message(bytes.begin(), bytes.end());

@@ -5,8 +5,6 @@
 //   tests/data/snapshots
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <span>
 #include <string>
@@ -15,6 +13,7 @@
 #include "analyze/timeline/timeline.h"
 #include "analyze/usage/summary.h"
 #include "base/byte_stream.h"
+#include "fuzz/require.h"
 #include "import/pytorch_snapshot/large_tables.h"
 #include "import/pytorch_snapshot/load_snapshot.h"
 #include "import/pytorch_snapshot/read_snapshot.h"
@@ -23,13 +22,8 @@
 namespace {
 
 using namespace tidemark;
+using tidemark::testing::require;
 using namespace tidemark::pytorch;
-
-void require(bool kept, const char* promise) {
-  if (kept) return;
-  std::fprintf(stderr, "broken promise of the reader: %s\n", promise);
-  std::abort();
-}
 
 /// Gives 1, 2, … bytes at once, and begins anew with 1 after a few dozen.
 class InPieces final : public ByteStream {

@@ -17,24 +17,19 @@
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <span>
 #include <vector>
 
 #include "collect/recorder/session/session.h"
+#include "fuzz/require.h"
 #include "trace/reader.h"
 
 namespace {
 
 using namespace tidemark;
-
-void require(bool kept, const char* promise) {
-  if (kept) return;
-  std::fprintf(stderr, "broken promise of the recorder: %s\n", promise);
-  std::abort();
-}
+using tidemark::testing::require;
 
 /// The input, and zeros behind its end.
 class Script {

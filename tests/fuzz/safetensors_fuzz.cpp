@@ -2,23 +2,17 @@
 // accepted adds up to the data that there is. The same bytes are taken for an index and for an adapter's configuration.
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <span>
 #include <string>
 
+#include "fuzz/require.h"
 #include "model/model_facts.h"
 #include "model/safetensors.h"
 
 namespace {
 
 using namespace tidemark;
-
-void require(bool kept, const char* promise) {
-  if (kept) return;
-  std::fprintf(stderr, "broken promise of reading models: %s\n", promise);
-  std::abort();
-}
+using tidemark::testing::require;
 
 std::uint64_t bytes_of(const std::vector<TensorGroup>& groups) {
   std::uint64_t sum = 0;

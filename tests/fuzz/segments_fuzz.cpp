@@ -2,12 +2,11 @@
 // them comes to an end, and what it writes is a recording with all events that it counts. The input is two segments one
 // after the other, once as it is and once with its checksums put right.
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <span>
 #include <vector>
 
 #include "fuzz/repair_checksums.h"
+#include "fuzz/require.h"
 #include "trace/reader.h"
 #include "trace/segment_joiner.h"
 #include "trace/writer.h"
@@ -15,12 +14,7 @@
 namespace {
 
 using namespace tidemark;
-
-void require(bool kept, const char* promise) {
-  if (kept) return;
-  std::fprintf(stderr, "broken promise of joining segments: %s\n", promise);
-  std::abort();
-}
+using tidemark::testing::require;
 
 void join(std::span<const std::byte> segment) {
   std::vector<std::byte> bytes;

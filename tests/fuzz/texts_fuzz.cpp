@@ -5,14 +5,13 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "collect/machine/kernel_log.h"
 #include "collect/recorder/live/live_message.h"
+#include "fuzz/require.h"
 #include "monitor/object_question.h"
 #include "plan/gpu_profiles.h"
 #include "simulate/settings_text.h"
@@ -21,14 +20,9 @@
 namespace {
 
 using namespace tidemark;
+using tidemark::testing::require;
 
 constexpr std::size_t kTrialsOnceIn = 8;  // inputs: what is opened is brought to the disk
-
-void require(bool kept, const char* promise) {
-  if (kept) return;
-  std::fprintf(stderr, "broken promise of reading texts: %s\n", promise);
-  std::abort();
-}
 
 void read_live_message(const std::string& text) {
   const auto recordings = parse_live_message(text);

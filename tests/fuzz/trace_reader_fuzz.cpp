@@ -1,12 +1,11 @@
 // Fuzz target of the recording reader: whatever the bytes, it must end without a crash, a hang or a broken promise.
 // Each input is read as it is, and once more with its checksums put right, since no mutation gets past those by chance.
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <span>
 #include <vector>
 
 #include "fuzz/repair_checksums.h"
+#include "fuzz/require.h"
 #include "trace/format.h"
 #include "trace/frames.h"
 #include "trace/reader.h"
@@ -16,14 +15,9 @@
 namespace {
 
 using namespace tidemark;
+using tidemark::testing::require;
 
 constexpr std::size_t kMostStates = 4;  // that are read from, of one input
-
-void require(bool kept, const char* promise) {
-  if (kept) return;
-  std::fprintf(stderr, "broken promise of the reader: %s\n", promise);
-  std::abort();
-}
 
 template <typename Tag>
 bool in_table(Id<Tag> id, std::size_t size) {

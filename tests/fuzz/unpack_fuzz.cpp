@@ -2,27 +2,21 @@
 // and never call a damaged file whole in one way of reading and different in another.
 #include <algorithm>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <span>
 #include <vector>
 
 #include "base/byte_stream.h"
+#include "fuzz/require.h"
 #include "import/unpack.h"
 
 namespace {
 
 using namespace tidemark;
+using tidemark::testing::require;
 
 constexpr std::size_t kEnough = std::size_t{1} << 22;  // a few bytes can stand for gigabytes
-
-void require(bool kept, const char* promise) {
-  if (kept) return;
-  std::fprintf(stderr, "broken promise of unpacking: %s\n", promise);
-  std::abort();
-}
 
 /// What is in there, read in pieces of up to this size; nothing where it is damaged or too large.
 std::optional<std::vector<std::byte>> unpacked(std::span<const std::byte> bytes, std::size_t piece) {
