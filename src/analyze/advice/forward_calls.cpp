@@ -162,13 +162,6 @@ Fate fate_of(const Subject& subject, const Call& call) {
   return fate;
 }
 
-/// In Subject::blocks, the first that is born at this change or later.
-std::vector<BlockId>::const_iterator made_since(const Subject& subject, std::uint64_t change) {
-  const Blocks& blocks = subject.store.blocks;
-  return std::ranges::lower_bound(subject.blocks, change, {},
-                                  [&](BlockId block) { return std::uint64_t{blocks.birth_change[block.value]}; });
-}
-
 /// One pass through the body of a loop up to the loss.
 struct LoopPass {
   std::vector<BlockId> inputs;  ///< in order of birth
@@ -184,7 +177,7 @@ std::vector<LoopPass> passes_of_loop(const Subject& subject, const std::vector<C
     const BlockId first = calls[n].blocks.front();
     if (blocks.stack[first.value] != blocks.stack[calls[0].blocks.front().value]) break;
     LoopPass pass;
-    for (auto block = made_since(subject, calls[n].from(subject)); block != subject.blocks.begin();) {
+    for (auto block = subject.made_since(calls[n].from(subject)); block != subject.blocks.begin();) {
       --block;
       const bool is_input = n == 0 ? subject.owner(*block).category == Category::input
                                    : input_stacks.contains(blocks.stack[block->value]);
@@ -194,7 +187,7 @@ std::vector<LoopPass> passes_of_loop(const Subject& subject, const std::vector<C
     }
     if (pass.inputs.empty()) break;
     const std::uint64_t next = n + 1 < calls.size() ? calls[n + 1].from(subject) : calls[n].end;
-    for (auto block = made_since(subject, calls[n].from(subject));
+    for (auto block = subject.made_since(calls[n].from(subject));
          block != subject.blocks.end() && blocks.birth_change[block->value] < next; ++block) {
       const bool is_input = input_stacks.contains(blocks.stack[block->value]);
       if (subject.owner(*block).phase == Phase::forward && !is_input) pass.made.push_back(*block);
@@ -240,7 +233,7 @@ std::vector<EarlierFree> forwards_before_backward(const Subject& subject) {
       }
     }
     const std::uint64_t first_backward = blocks.birth_change[passes[1].inputs.front().value];
-    for (auto block = made_since(subject, span.from); block != subject.blocks.end(); ++block) {
+    for (auto block = subject.made_since(span.from); block != subject.blocks.end(); ++block) {
       const std::uint64_t birth = blocks.birth_change[block->value];
       if (!is_during(birth)) break;
       if (!is_freed(*block) && subject.owner(*block).category == Category::gradient) {

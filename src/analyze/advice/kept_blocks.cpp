@@ -98,9 +98,7 @@ std::vector<EarlierFree> failed_call(const Subject& subject) {
   std::set<BlockId> of_model;
   for (const OutOfMemory& failure : subject.store.out_of_memory) {
     if (failure.device != subject.device || !failure.stack.valid()) continue;
-    const auto after = std::ranges::lower_bound(subject.blocks, failure.change_count, {}, [&](BlockId block) {
-      return std::uint64_t{blocks.birth_change[block.value]};
-    });
+    const auto after = subject.made_since(failure.change_count);
     const auto next = std::find_if(after, subject.blocks.end(), [&](BlockId block) {
       return blocks.thread[block.value] == failure.thread && blocks.stack[block.value].valid();
     });
@@ -163,10 +161,7 @@ std::vector<EarlierFree> repeated_concatenation(const Subject& subject) {
 std::vector<EarlierFree> collected_results(const Subject& subject) {
   const Blocks& blocks = subject.store.blocks;
   if (blocks.sequence.empty()) return {};
-  const auto births_until = [&](std::uint32_t change) {
-    const auto birth = [&](BlockId block) { return blocks.birth_change[block.value]; };
-    return std::ranges::lower_bound(subject.blocks, change, {}, birth) - subject.blocks.begin();
-  };
+  const auto births_until = [&](std::uint32_t change) { return subject.made_since(change) - subject.blocks.begin(); };
   const std::set<BlockId> of_model = model_blocks(subject);
   std::map<std::pair<StackId, std::ptrdiff_t>, std::vector<BlockId>> groups;  // by the time at which they are freed
   for (const BlockId block : subject.blocks) {

@@ -31,6 +31,11 @@ struct Subject {
   [[nodiscard]] std::size_t spans_until(std::uint64_t change) const {
     return static_cast<std::size_t>(std::ranges::upper_bound(spans, change, {}, &PhaseSpan::from) - spans.begin());
   }
+  /// In `blocks`, the first that is born at this change or later.
+  [[nodiscard]] std::vector<BlockId>::const_iterator made_since(std::uint64_t change) const {
+    return std::ranges::lower_bound(
+        blocks, change, {}, [this](BlockId block) { return std::uint64_t{store.blocks.birth_change[block.value]}; });
+  }
   /// Of a copy of a model's tensors: what made it.
   [[nodiscard]] bool is_copy(BlockId block, AllocationOrigin made_by) const {
     return owner(block).category == Category::copy && owner(block).making == made_by;
