@@ -89,7 +89,9 @@ bool HistoryWriter::open() {
   SchemaState state = schema_of(*database);
   if (state == SchemaState::empty && create_schema(*database)) state = SchemaState::ours;
   // SQLite's own check lets some records pass that no query can read.
-  if (state == SchemaState::ours && (!is_whole(*database) || !read_history(options_.path, HistoryQuery{}))) {
+  if (state == SchemaState::ours &&
+      (!is_whole(*database) ||
+       !read_history(options_.path, {.since_ms = {}, .until_ms = std::numeric_limits<std::int64_t>::max()}))) {
     given_up_ = true;
     report(kDamaged);
     return false;
