@@ -1,8 +1,12 @@
 // A program with so many allocations and frees a second, for so many seconds: what recorders and readers keep up with.
 //
 //   tidemark run -o paced.tide --stacks none -- paced_events 1000000 60
+//   tidemark run -o paced.tide --stacks none -- paced_events 500000 60 1073741824
 //
-// 10,000 blocks are alive at a time; the oldest is freed for each that is allocated. Prints how many events it made.
+// 10,000 blocks are alive at a time; the oldest is freed for each that is allocated. With a third argument, so many bytes more
+// are allocated each second and stay, so that what a monitor says is allocated tells of which second it is
+// (bench/monitor_lag.py). Prints the bytes allocated before the first second, its time (CLOCK_MONOTONIC, seconds), and at the end
+// how many events it made.
 #include <time.h>
 
 #include <cstddef>
@@ -24,6 +28,7 @@ namespace {
 constexpr std::uint64_t kBlocks = 10'000;
 constexpr std::uint64_t kBatchesPerSecond = 1000;
 constexpr c10::Device kGpu{1, 0};
+constexpr std::uint64_t kFirstKeptAddress = 0x7e00'0000'0000;
 
 std::int64_t size_of(std::uint64_t number) {
   return static_cast<std::int64_t>(512 * (1 + number * 7919 % 4096));
@@ -35,24 +40,33 @@ void* address_of(std::uint64_t number) {
 }  // namespace
 
 int main(int count, char** arguments) {
-  if (count != 3) return 2;
+  if (count != 3 && count != 4) return 2;
   const std::uint64_t pairs_per_batch = std::strtoull(arguments[1], nullptr, 10) / kBatchesPerSecond / 2;
   const std::uint64_t batches = std::strtoull(arguments[2], nullptr, 10) * kBatchesPerSecond;
-  timespec next{};
-  ::clock_gettime(CLOCK_MONOTONIC, &next);
+  const std::uint64_t kept_per_batch = count == 4 ? std::strtoull(arguments[3], nullptr, 10) / kBatchesPerSecond : 0;
   std::uint64_t number = 0;
   std::uint64_t events = 0;
   std::size_t allocated = 0;
-  const auto report = [&](std::uint64_t block, bool allocates) {
-    const std::int64_t size = allocates ? size_of(block) : -size_of(block);
+  const auto change = [&](void* address, std::int64_t size) {
     allocated += static_cast<std::size_t>(size);
-    c10::reportMemoryUsageToProfiler(address_of(block), size, allocated, std::size_t{1} << 35, kGpu);
+    c10::reportMemoryUsageToProfiler(address, size, allocated, std::size_t{1} << 40, kGpu);
     ++events;
   };
+  const auto report = [&](std::uint64_t block, bool allocates) {
+    change(address_of(block), allocates ? size_of(block) : -size_of(block));
+  };
+  for (; number < kBlocks; ++number) report(number, true);
+  timespec next{};
+  ::clock_gettime(CLOCK_MONOTONIC, &next);
+  std::printf("%zu bytes at %lld.%09ld\n", allocated, static_cast<long long>(next.tv_sec), next.tv_nsec);
+  std::fflush(stdout);
   for (std::uint64_t batch = 0; batch < batches; ++batch) {
+    if (kept_per_batch != 0) {
+      change(reinterpret_cast<void*>(kFirstKeptAddress + batch * kept_per_batch), static_cast<std::int64_t>(kept_per_batch));
+    }
     for (std::uint64_t pair = 0; pair < pairs_per_batch; ++pair, ++number) {
       report(number, true);
-      if (number >= kBlocks) report(number - kBlocks, false);
+      report(number - kBlocks, false);
     }
     next.tv_nsec += 1'000'000'000 / static_cast<long>(kBatchesPerSecond);
     if (next.tv_nsec >= 1'000'000'000) {
