@@ -201,13 +201,15 @@ Json event_fields(const Event& event) {
       {"time_ns", event.time_ns}, {"kind", name_in(kEventKindNames, event.kind)}, {"thread", id(event.thread)}};
   if (event.kind == EventKind::pause || event.kind == EventKind::resume) return fields;
   fields["device"] = to_string(event.device);
-  if (event.kind != EventKind::out_of_memory) {
+  if (event.kind == EventKind::allocate || event.kind == EventKind::free) {
     fields["slot"] = id(event.slot);
     fields["address"] = hex(event.address);
   }
-  const bool size_known = event.kind != EventKind::free || event.slot.valid();
-  fields["size"] = size_known ? Json(event.size) : Json(nullptr);
-  if (event.kind != EventKind::free) {
+  if (event.kind != EventKind::release) {
+    const bool size_known = event.kind != EventKind::free || event.slot.valid();
+    fields["size"] = size_known ? Json(event.size) : Json(nullptr);
+  }
+  if (event.kind == EventKind::allocate || event.kind == EventKind::out_of_memory) {
     fields["stack"] = id(event.stack);
     if (event.sequence != 0) fields["sequence"] = event.sequence;
     if (event.node.valid()) {

@@ -195,6 +195,8 @@ Tally::Effect Tally::add(const Event& event) {
       effect.kind = Effect::Kind::death;
       break;
     }
+    case EventKind::release:
+      break;
     default: {
       ++summary.out_of_memory_count;
       OutOfMemory& oom = overview_.out_of_memory.emplace_back();

@@ -55,11 +55,12 @@ enum class EventKind : std::uint8_t {
   out_of_memory = 2,  ///< a request failed; `size` is what was asked
   pause = 3,          ///< recording was switched off by the program: events are missing from here on
   resume = 4,         ///< ... and on again
+  release = 5,        ///< the allocator gave segments back, with no block: only its totals changed
 };
 
 inline constexpr EnumName<EventKind> kEventKindNames[] = {
     {EventKind::allocate, "allocate"}, {EventKind::free, "free"},     {EventKind::out_of_memory, "out_of_memory"},
-    {EventKind::pause, "pause"},       {EventKind::resume, "resume"},
+    {EventKind::pause, "pause"},       {EventKind::resume, "resume"}, {EventKind::release, "release"},
 };
 
 /// Number of a block among those alive at one time: dense, reused after a free (see docs/format.md, "slots").

@@ -224,6 +224,12 @@ void EventEncoder::add_free_of(std::uint32_t slot, const Event& event, std::uint
   take_live(device, running(device).live - size);
 }
 
+void EventEncoder::add_without_block(const Event& event, std::uint32_t device, std::uint64_t address) {
+  begin(event, TagKind::unknown_free, static_cast<std::uint8_t>(device_flag(device) | totals_flags(event, device, 0)));
+  put(format::kAddress, address);
+  take_live(device, running(device).live);
+}
+
 void EventEncoder::add(const Event& event) {
   switch (event.kind) {
     case EventKind::allocate: {
@@ -241,12 +247,11 @@ void EventEncoder::add(const Event& event) {
         add_free_of(slot, event, device, true);
         return;
       }
-      begin(event, TagKind::unknown_free,
-            static_cast<std::uint8_t>(device_flag(device) | totals_flags(event, device, 0)));
-      put(format::kAddress, event.address);
-      take_live(device, running(device).live);
+      add_without_block(event, device, event.address);
       return;
     }
+    case EventKind::release:
+      return add_without_block(event, state_.device_index(event.device), format::kNoBlock);
     case EventKind::out_of_memory: {
       const std::uint32_t device = state_.device_index(event.device);
       begin(event, TagKind::out_of_memory,
@@ -486,9 +491,9 @@ bool EventDecoder::decode_event(Columns& columns, const DefinedIds& defined, Eve
       break;
     }
     case TagKind::unknown_free:
-      event.kind = EventKind::free;
       decode_device(columns, tag);
       event.address = columns.varint(format::kAddress);
+      event.kind = event.address == format::kNoBlock ? EventKind::release : EventKind::free;
       decode_totals(columns, tag, 0, state_.device, event);
       break;
     case TagKind::out_of_memory: {

@@ -56,6 +56,7 @@ class EventEncoder {
   void put_address(std::uint64_t address, std::uint64_t size);
   void put_attribution(const Event& event);
   void add_allocation(const Event& event, std::uint32_t device);
+  void add_without_block(const Event& event, std::uint32_t device, std::uint64_t address);
   void add_free_of(std::uint32_t slot, const Event& event, std::uint32_t device, bool totals_known);
   void begin(const Event& event, format::TagKind kind, std::uint8_t flags);
   void take_live(std::uint32_t device, std::uint64_t live);

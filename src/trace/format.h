@@ -83,6 +83,9 @@ inline constexpr std::uint8_t kTagTotals = 0x20;     ///< has_totals
 inline constexpr std::uint8_t kTagAllocated = 0x40;  ///< total_allocated is not as expected: in the totals column
 inline constexpr std::uint8_t kTagReserved = 0x80;   ///< total_reserved likewise
 
+/// The address of an unknown free that frees no block: the allocator released segments.
+inline constexpr std::uint64_t kNoBlock = 0;
+
 /// How the address column begins an allocation's entry.
 inline constexpr std::uint64_t kAddressExpected = 0;
 inline constexpr std::uint64_t kAddressNew = 1;     ///< a difference follows

@@ -40,6 +40,7 @@ class LiveBlocks {
         paused_ = event.kind == EventKind::pause;
         return;
       case EventKind::out_of_memory:
+      case EventKind::release:
         break;
     }
     if (event.has_totals) totals_of(event.device) = {event.device, event.total_allocated, event.total_reserved};

@@ -260,6 +260,8 @@ class Recording:
             grown = -size
         elif kind == 2:
             address = addresses.varint()
+            if address == 0:
+                event["kind"] = "release"
         event.update(device=list(device), slot=slot, address=address, size=size)
         if kind in (0, 3):
             event["stack"] = stacks.id()

@@ -15,6 +15,8 @@ using Total = std::int64_t;
 using Total = std::size_t;
 #endif
 
+enum class DeviceType : std::int8_t { cuda = 1 };
+
 struct Device {
   std::int8_t type;
   std::int8_t index;
@@ -30,6 +32,18 @@ class ProfiledCPUMemoryReporter {
   void OutOfMemory(std::size_t size);
 };
 
+namespace impl {
+
+struct DeviceGuardImplInterface;
+
+/// What each back-end makes when its library is loaded.
+class DeviceGuardImplRegistrar {
+ public:
+  DeviceGuardImplRegistrar(DeviceType type, const DeviceGuardImplInterface* guard);
+};
+
+}  // namespace impl
+
 }  // namespace c10
 
 // For the test program.
@@ -39,4 +53,6 @@ void fakes_cpu_free(void* address);
 void fakes_cpu_fail(std::size_t size);
 /// As torch.profiler(profile_memory=True): from now on CPU events also go to reportMemoryUsageToProfiler.
 void fakes_profile(bool on);
+/// Back-ends of CUDA that have told c10 of themselves.
+int fakes_registered();
 }

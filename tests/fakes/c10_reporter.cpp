@@ -10,6 +10,7 @@ constexpr c10::Device kCpu{0, 0};
 
 fakes::EventLog heard("FAKES_HEARD");
 std::atomic<bool> profiling{false};
+int registered = 0;
 
 }  // namespace
 
@@ -28,6 +29,14 @@ void reportOutOfMemoryToProfiler(std::int64_t size, Total allocated, Total reser
             static_cast<std::uint64_t>(reserved), device.type, device.index);
 }
 
+namespace impl {
+
+DeviceGuardImplRegistrar::DeviceGuardImplRegistrar(DeviceType type, const DeviceGuardImplInterface* /*guard*/) {
+  if (type == DeviceType::cuda) ++registered;
+}
+
+}  // namespace impl
+
 void ProfiledCPUMemoryReporter::New(void* address, std::size_t size) {
   heard.add(fakes::Kind::cpu_new, address, static_cast<std::int64_t>(size), 0, 0, 0, 0);
   if (profiling) reportMemoryUsageToProfiler(address, static_cast<std::int64_t>(size), 1, 0, kCpu);
@@ -43,6 +52,10 @@ void ProfiledCPUMemoryReporter::OutOfMemory(std::size_t size) {
 }
 
 }  // namespace c10
+
+extern "C" int fakes_registered() {
+  return registered;
+}
 
 extern "C" void fakes_profile(bool on) {
   profiling = on;

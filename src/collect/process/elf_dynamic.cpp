@@ -5,8 +5,11 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 namespace tidemark::process {
 namespace {
@@ -22,6 +25,7 @@ constexpr std::uint32_t kGlobalData = R_AARCH64_GLOB_DAT;
 #endif
 
 constexpr std::uint16_t kHiddenVersion = 0x8000;
+constexpr std::size_t kMaxImports = 8;  ///< that are patched together
 
 /// Ranges and the dynamic section, from the program headers.
 const ElfW(Dyn) * read_program_headers(const dl_phdr_info& info, DynamicObject* out) {
@@ -233,6 +237,87 @@ void* find_through(const void* caller, const char* symbol) noexcept {
   return found;
 }
 
+const ElfW(Rela) & relocation_at(const DynamicObject& object, std::size_t index) {
+  return index < object.plt_relocation_count ? object.plt_relocations[index]
+                                             : object.relocations[index - object.plt_relocation_count];
+}
+
+/// The version of a symbol that the object imports, as its symbol table numbers it; null for none.
+const char* needed_version(const DynamicObject& object, std::size_t symbol) {
+  if (object.versions == nullptr || object.needed_versions == nullptr) return nullptr;
+  const int wanted = object.versions[symbol] & ~kHiddenVersion;
+  const auto behind = [](const auto* entry, std::size_t offset) {
+    return reinterpret_cast<const char*>(entry) + offset;
+  };
+  for (const auto* file = object.needed_versions;;) {
+    const auto* version = reinterpret_cast<const ElfW(Vernaux)*>(behind(file, file->vn_aux));
+    for (int left = file->vn_cnt; left > 0; --left) {
+      if (version->vna_other == wanted) return object.strings + version->vna_name;
+      version = reinterpret_cast<const ElfW(Vernaux)*>(behind(version, version->vna_next));
+    }
+    if (file->vn_next == 0) return nullptr;
+    file = reinterpret_cast<const ElfW(Verneed)*>(behind(file, file->vn_next));
+  }
+}
+
+struct LibraryImports {
+  const char* name;
+  std::span<const Import> imports;
+  LibraryRange range = {};
+  const char* versions[kMaxImports] = {};  ///< of imports whose slots are not bound yet
+};
+
+bool is_called(const dl_phdr_info& info, const char* name) {
+  const char* slash = std::strrchr(info.dlpi_name, '/');
+  const char* file = slash != nullptr ? slash + 1 : info.dlpi_name;
+  return std::strncmp(file, name, std::strlen(name)) == 0;
+}
+
+/// First pass: where bound slots lead. One that leads into its own object is not bound yet, to its PLT.
+int find_originals(dl_phdr_info* info, std::size_t /*size*/, void* argument) {
+  auto& wanted = *static_cast<LibraryImports*>(argument);
+  DynamicObject object;
+  if (!is_called(*info, wanted.name) || !read_dynamic_object(*info, &object)) return 0;
+  wanted.range = {object.begin, object.end};
+  for (std::size_t index = 0; index < wanted.imports.size(); ++index) {
+    const Import& import = wanted.imports[index];
+    std::size_t position = 0;
+    void** const slot = next_import_slot(object, import.symbol, &position);
+    if (slot == nullptr || import.original->load(std::memory_order_relaxed) != nullptr) continue;
+    void* const target = load(slot);
+    if (target != nullptr && target != import.replacement && !object.contains(target)) {
+      import.original->store(target, std::memory_order_release);
+    } else {
+      const char* version = needed_version(object, ELF64_R_SYM(relocation_at(object, position - 1).r_info));
+      wanted.versions[index] = version != nullptr ? version : "";
+    }
+  }
+  return 0;
+}
+
+/// As the loader binds: what all see comes before the library's own dependencies.
+void* definition_for(const LibraryImports& library, std::size_t index) {
+  const char* symbol = library.imports[index].symbol;
+  const char* version = library.versions[index];
+  void* found = *version != '\0' ? ::dlvsym(RTLD_DEFAULT, symbol, version) : ::dlsym(RTLD_DEFAULT, symbol);
+  return found != nullptr ? found : find_through(reinterpret_cast<const void*>(library.range.begin), symbol);
+}
+
+/// Second pass.
+int patch_library(dl_phdr_info* info, std::size_t /*size*/, void* argument) {
+  const auto& wanted = *static_cast<const LibraryImports*>(argument);
+  DynamicObject object;
+  if (!is_called(*info, wanted.name) || !read_dynamic_object(*info, &object)) return 0;
+  for (const Import& import : wanted.imports) {
+    if (import.replacement == nullptr || import.original->load(std::memory_order_relaxed) == nullptr) continue;
+    std::size_t position = 0;
+    while (void** slot = next_import_slot(object, import.symbol, &position)) {
+      if (load(slot) != import.replacement) store(object, slot, import.replacement);
+    }
+  }
+  return 0;
+}
+
 struct Search {
   const char* symbol;
   void* found;
@@ -276,6 +361,9 @@ bool read_dynamic_object(const dl_phdr_info& info, DynamicObject* out) noexcept 
         break;
       case DT_VERSYM:
         out->versions = table<std::uint16_t>(*out, value);
+        break;
+      case DT_VERNEED:
+        out->needed_versions = table<ElfW(Verneed)>(*out, value);
         break;
       case DT_JMPREL:
         out->plt_relocations = table<ElfW(Rela)>(*out, value);
@@ -337,10 +425,7 @@ void* find_definition(const DynamicObject& object, const char* symbol) noexcept 
 void** next_import_slot(const DynamicObject& object, const char* symbol, std::size_t* position) noexcept {
   const std::size_t count = object.plt_relocation_count + object.relocation_count;
   while (*position < count) {
-    const std::size_t at = (*position)++;
-    const ElfW(Rela)& relocation = at < object.plt_relocation_count
-                                       ? object.plt_relocations[at]
-                                       : object.relocations[at - object.plt_relocation_count];
+    const ElfW(Rela)& relocation = relocation_at(object, (*position)++);
     const auto type = static_cast<std::uint32_t>(ELF64_R_TYPE(relocation.r_info));
     if (type != kJumpSlot && type != kGlobalData) continue;
     const auto& name = object.strings[object.symbols[ELF64_R_SYM(relocation.r_info)].st_name];
@@ -365,6 +450,20 @@ std::size_t patch_import_slots(const char* symbol, void* replacement, void** ori
   }
   dl_iterate_phdr(patch_object, &request);
   return request.patched;
+}
+
+LibraryRange patch_imports_of(const char* name, std::span<const Import> imports) noexcept {
+  const int saved = errno;
+  LibraryImports wanted{name, imports.first(imports.size() < kMaxImports ? imports.size() : kMaxImports)};
+  ::dl_iterate_phdr(find_originals, &wanted);
+  for (std::size_t index = 0; index < wanted.imports.size(); ++index) {
+    if (wanted.versions[index] == nullptr) continue;
+    if (void* found = definition_for(wanted, index); found != nullptr)
+      wanted.imports[index].original->store(found, std::memory_order_release);
+  }
+  ::dl_iterate_phdr(patch_library, &wanted);
+  errno = saved;
+  return wanted.range;
 }
 
 // Python loads libc10 with RTLD_LOCAL, so dlsym(RTLD_NEXT) from a preloaded library does not find it; the library that

@@ -5,8 +5,10 @@
 
 #include <link.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 namespace tidemark::process {
 
@@ -18,8 +20,9 @@ struct DynamicObject {
   std::uintptr_t relro_end = 0;
   ElfW(Sym) * symbols = nullptr;  ///< in pages that are read-only as a rule
   const char* strings = nullptr;
-  const std::uint32_t* gnu_hash = nullptr;  ///< null: defines nothing that can be found
-  const std::uint16_t* versions = nullptr;  ///< null: unversioned
+  const std::uint32_t* gnu_hash = nullptr;          ///< null: defines nothing that can be found
+  const std::uint16_t* versions = nullptr;          ///< null: unversioned
+  const ElfW(Verneed) * needed_versions = nullptr;  ///< of imports; null: unversioned
   const ElfW(Rela) * plt_relocations = nullptr;
   std::size_t plt_relocation_count = 0;
   const ElfW(Rela) * relocations = nullptr;  ///< without the leading relative ones
@@ -62,6 +65,25 @@ bool redirect_definition(const void* inside, const char* symbol, void* replaceme
 /// just binding a lazy slot for the first time can undo its patch, which the next call makes good. Slow (it reads every
 /// relocation of the process); holds the loader's lock meanwhile. Allocates nothing.
 std::size_t patch_import_slots(const char* symbol, void* replacement, void** original) noexcept;
+
+/// A function that a library imports.
+struct Import {
+  const char* symbol;
+  void* replacement;             ///< null: only looked up
+  std::atomic<void*>* original;  ///< what the library calls without the replacement; null = not known yet
+};
+
+/// Mapped range of a library; empty where there is none.
+struct LibraryRange {
+  std::uintptr_t begin = 0;
+  std::uintptr_t end = 0;
+};
+
+/// Points the import slots of these functions at their replacements, in loaded libraries whose file names begin with
+/// `name`, and only there. Gives each original before its first slot is patched: where the slot leads, or what the
+/// loader would bind it to. A function that no such library imports is left alone. Returns the range of the last such
+/// library. Thread-safe as patch_import_slots(); takes the loader's lock, allocates nothing. Keeps errno.
+LibraryRange patch_imports_of(const char* name, std::span<const Import> imports) noexcept;
 
 /// The definition that an interposed function would have called: address of the next definition of `symbol` for the
 /// library that contains `caller`; `self` is our own definition. Null when there is none. The library that has it stays

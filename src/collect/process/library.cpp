@@ -5,6 +5,7 @@
 
 #include "base/control_functions.h"
 #include "collect/process/connection.h"
+#include "collect/process/driver/allocator_calls.h"
 #include "collect/process/driver/subscription.h"
 #include "collect/process/elf_dynamic.h"
 #include "collect/process/event_writer.h"
@@ -45,6 +46,7 @@ void mark(ring::MarkKind kind, const char* name) noexcept {
 }
 
 std::size_t patch_hooks() noexcept {
+  patch_allocator_calls();
   return patch_torch_hooks() + patch_autograd_hook();
 }
 

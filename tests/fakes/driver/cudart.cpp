@@ -12,3 +12,30 @@ int cudaMalloc(void** address, std::size_t bytes) {
 int cudaFree(void* address) {
   return DRIVER(cuMemFree_v2)(reinterpret_cast<std::uintptr_t>(address));
 }
+
+int cudaGetDevice(int* device) {
+  return DRIVER(cuCtxGetDevice)(device);
+}
+
+int cudaHostAlloc(void** address, std::size_t bytes, unsigned flags) {
+  return DRIVER(cuMemHostAlloc)(address, bytes, flags);
+}
+
+int cudaFreeHost(void* address) {
+  return DRIVER(cuMemFreeHost)(address);
+}
+
+int cudaHostRegister(void* address, std::size_t bytes, unsigned flags) {
+  return DRIVER(cuMemHostRegister_v2)(address, bytes, flags);
+}
+
+int cudaHostUnregister(void* address) {
+  return DRIVER(cuMemHostUnregister)(address);
+}
+
+int cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned /*version*/,
+                                     unsigned long long /*flags*/, int* found) {
+  *function = fakes::driver_function(name);
+  *found = 0;
+  return 0;
+}

@@ -16,6 +16,19 @@ void fakes_cublas_close(void* workspace);
 /// libcudart.so.13. 0 is success, as with the real ones.
 int cudaMalloc(void** address, std::size_t bytes);
 int cudaFree(void* address);
+int cudaGetDevice(int* device);
+int cudaHostAlloc(void** address, std::size_t bytes, unsigned flags);
+int cudaFreeHost(void* address);
+int cudaHostRegister(void* address, std::size_t bytes, unsigned flags);
+int cudaHostUnregister(void* address);
+int cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned version, unsigned long long flags,
+                                     int* found);
+
+/// libtorch_cuda.so: page-locked memory, as its allocator of host memory has it.
+void* fakes_pin(std::size_t bytes);
+void fakes_unpin(void* address);
+void fakes_register(void* address, std::size_t bytes);
+void fakes_unregister(void* address);
 
 /// libtool.so, another profiler: subscribes to cuMemAlloc_v2 and counts its calls. Gives a CUptiResult.
 int fakes_tool_subscribe();

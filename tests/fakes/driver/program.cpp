@@ -86,6 +86,7 @@ constexpr Scene kScenes[] = {
     {"tool_by_handle", tool_by_handle},
     {"activities_by_handle", activities_by_handle},
     {"training", training},
+    {"empty_cache", empty_cache},
 };
 
 }  // namespace

@@ -64,6 +64,8 @@ bool is_of_the_driver(const std::string& device) {
 
 }  // namespace
 
+constexpr std::int64_t kWorkspaceBytes = 32 << 20;  ///< libraries.h
+
 void PrintTo(const Change& change, std::ostream* out) {
   *out << change.account << " " << change.bytes << " " << change.owner << " tid " << change.tid;
 }
@@ -82,7 +84,7 @@ std::vector<Change> said_changes(const std::string& log) {
       continue;
     }
     std::string owner = bytes > 0 ? line["caller"] : "";
-    if (owner == "libcudart.so.13") owner = "libcublasLt.so.13";
+    if (owner == "libcudart.so.13") owner = bytes == kWorkspaceBytes ? "libcublasLt.so.13" : "libc10_cuda.so";
     changes.push_back({line["pid"], line["tid"], line["account"], bytes, owner});
   }
   return changes;

@@ -62,5 +62,6 @@ int tool_later();
 int tool_by_handle();
 int activities_by_handle();
 int training();
+int empty_cache();
 
 }  // namespace fakes

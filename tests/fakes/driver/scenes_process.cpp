@@ -165,4 +165,28 @@ int training() {
   return workspace == nullptr || communicator == nullptr ? 1 : 0;
 }
 
+/// Two devices give their segments back; the second has one again at the end. Page-locked memory comes and goes.
+int empty_cache() {
+  start(1);
+  use_device(0);
+  const Library library((libraries + "/libc10_cuda.so").c_str());
+  const Torch torch(library);
+  void* pinned = FUNCTION_OF("libtorch_cuda.so", fakes_pin)(2 * kMiB);
+  static char own[64 * kKiB];
+  FUNCTION_OF("libtorch_cuda.so", fakes_register)(own, sizeof(own));
+  FUNCTION_OF("libtorch_cuda.so", fakes_pin)(5 * kMiB);
+  for (int device = 0; device < 2; ++device) {
+    void* first = torch.allocate(1, device, kMiB);
+    void* second = torch.allocate(1, device, 50 * kMiB);
+    torch.free(1, device, first);
+    torch.free(1, device, second);
+  }
+  std::thread([&torch] { torch.empty_cache(1, 0); }).join();
+  torch.empty_cache(1, 1);
+  torch.allocate(1, 1, 7 * kMiB);
+  FUNCTION_OF("libtorch_cuda.so", fakes_unregister)(own);
+  FUNCTION_OF("libtorch_cuda.so", fakes_unpin)(pinned);
+  return pinned == nullptr || library.function<decltype(fakes_registered)>("fakes_registered")() != 1 ? 1 : 0;
+}
+
 }  // namespace fakes

@@ -1,12 +1,15 @@
-// Segments from the driver's cuMemAlloc, or, where FAKES_SEGMENTS is "expandable", as PyTorch's expandable segments:
+// Segments from the runtime's cudaMalloc, or, where FAKES_SEGMENTS is "expandable", as PyTorch's expandable segments:
 // pages of physical memory that are mapped one after the other, each handle released at once.
 #include <cstdlib>
 #include <map>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "driver_library.h"
+#include "fakes/c10.h"
 #include "fakes/segments.h"
+#include "libraries.h"
 
 namespace {
 
@@ -17,13 +20,27 @@ constexpr std::uint64_t kMaxPages = 1 << 12;
 constexpr int kCuda = 1;  // c10::DeviceType::CUDA
 
 struct Segments {
-  std::vector<DevicePointer> blocks;
+  std::vector<void*> blocks;
   DevicePointer base = 0;  ///< of the range of addresses for pages
   std::uint64_t pages = 0;
 };
 
 // The allocator's lock guards it.
 std::map<int, Segments> segments_of;  // NOLINT
+
+/// A function of the driver as PyTorch has it, looked up once.
+template <typename Function>
+Function* looked_up(const char* name) {
+  static std::map<std::string, void*> functions;
+  void*& function = functions[name];
+  int found = 0;
+  if (function == nullptr) cudaGetDriverEntryPointByVersion(name, &function, 12000, 0, &found);
+  return reinterpret_cast<Function*>(function);
+}
+#define LOOKED_UP(name) (looked_up<decltype(::name)>(#name))
+
+/// As libc10_cuda does when it is loaded.
+const c10::impl::DeviceGuardImplRegistrar registrar(c10::DeviceType::cuda, nullptr);
 
 bool expandable() {
   const char* wanted = std::getenv("FAKES_SEGMENTS");
@@ -36,8 +53,8 @@ void add_page(Segments& segments, Device device) {
   properties.location = {tidemark::process::cuda::kLocationDevice, device};
   if (segments.base == 0) DRIVER(cuMemAddressReserve)(&segments.base, kMaxPages * kPage, 0, 0, 0);
   AllocationHandle handle = 0;
-  DRIVER(cuMemCreate)(&handle, kPage, &properties, 0);
-  DRIVER(cuMemMap)(segments.base + segments.pages++ * kPage, kPage, 0, handle, 0);
+  LOOKED_UP(cuMemCreate)(&handle, kPage, &properties, 0);
+  LOOKED_UP(cuMemMap)(segments.base + segments.pages++ * kPage, kPage, 0, handle, 0);
   DRIVER(cuMemRelease)(handle);
 }
 
@@ -53,14 +70,14 @@ void take_segments(int type, int index, std::uint64_t bytes) {
   Context context = nullptr;
   DRIVER(cuDevicePrimaryCtxRetain)(&context, index);
   DRIVER(cuCtxSetCurrent)(context);
-  DRIVER(cuMemAlloc_v2)(&segments.blocks.emplace_back(), bytes);
+  cudaMalloc(&segments.blocks.emplace_back(), bytes);
 }
 
 void give_back_segments(int type, int index) {
   if (type != kCuda) return;
   Segments& segments = segments_of[index];
-  for (const DevicePointer block : segments.blocks) DRIVER(cuMemFree_v2)(block);
-  if (segments.pages > 0) DRIVER(cuMemUnmap)(segments.base, segments.pages * kPage);
+  for (void* block : segments.blocks) cudaFree(block);
+  if (segments.pages > 0) LOOKED_UP(cuMemUnmap)(segments.base, segments.pages * kPage);
   segments.blocks.clear();
   segments.pages = 0;
 }

@@ -2,6 +2,7 @@
 // std::set in place of the writer's hash map and bitmaps).
 #include <rapidcheck.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 
@@ -27,7 +28,8 @@ Event random_event(std::uint64_t& clock, bool attributed) {
   const auto roll = *rc::gen::inRange(0, 100);
   Event event;
   event.kind = roll < 50   ? EventKind::allocate
-               : roll < 92 ? EventKind::free
+               : roll < 90 ? EventKind::free
+               : roll < 93 ? EventKind::release
                : roll < 96 ? EventKind::out_of_memory
                : roll < 98 ? EventKind::pause
                            : EventKind::resume;
@@ -47,8 +49,9 @@ Event random_event(std::uint64_t& clock, bool attributed) {
     event.total_allocated = *rc::gen::inRange<std::uint64_t>(0, 4) * 512;
     event.total_reserved = *rc::gen::element<std::uint64_t>(0, 1 << 21, ~std::uint64_t{0});
   }
+  if (event.kind == EventKind::release) return event;
   if (event.kind != EventKind::out_of_memory) {
-    event.address = *rc::gen::inRange(0, 50) == 0 ? *rc::gen::arbitrary<std::uint64_t>()
+    event.address = *rc::gen::inRange(0, 50) == 0 ? std::max<std::uint64_t>(1, *rc::gen::arbitrary<std::uint64_t>())
                                                   : 0x7f00'0000'0000U + *rc::gen::inRange<std::uint64_t>(0, 24) * 512;
   }
   if (event.kind != EventKind::free) {

@@ -18,6 +18,12 @@ std::uint64_t record_driver_allocation(ring::DriverCall call, int device, std::i
 void record_driver_call(ring::DriverCall call, int device, std::initializer_list<std::uint64_t> numbers,
                         std::uint64_t made = 0) noexcept;
 
+/// The calls of PyTorch's caching allocator for its segments (ring::RecordKind::allocator): allocate, create and map,
+/// and free and unmap, at the ticks `made`.
+void record_segment_taken(ring::DriverCall call, int device, std::initializer_list<std::uint64_t> numbers) noexcept;
+void record_segment_given_back(ring::DriverCall call, std::initializer_list<std::uint64_t> numbers,
+                               std::uint64_t made) noexcept;
+
 /// A call that gives memory back was made at these ticks, or has returned: 0. In between its record may come.
 void set_driver_call_since(std::uint64_t made) noexcept;
 

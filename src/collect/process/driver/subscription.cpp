@@ -133,6 +133,10 @@ void subscribe() noexcept {
   errno = saved;
 }
 
+bool is_subscribed() noexcept {
+  return subscribed.load(std::memory_order_acquire);
+}
+
 // An id that an older CUPTI does not know is refused alone: its driver has no such call either. A pool that is
 // destroyed in a pause must be heard of: the driver is asked about those that are known.
 void enable_calls(bool on) noexcept {

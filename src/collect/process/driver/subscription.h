@@ -10,6 +10,9 @@ namespace tidemark::process::cuda {
 /// Called by the driver, once.
 void subscribe() noexcept;
 
+/// Whether the driver's calls are recorded, or would be if recording were not paused. Thread-safe.
+[[nodiscard]] bool is_subscribed() noexcept;
+
 /// Switches the calls off while recording is paused, and on again; nothing without a subscription. Some microseconds.
 /// Thread-safe.
 void enable_calls(bool on) noexcept;

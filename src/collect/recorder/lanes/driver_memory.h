@@ -22,6 +22,7 @@ struct DriverCallRecord {
   ring::DriverCall call = ring::DriverCall::free;
   std::int8_t device = -1;
   std::uint64_t numbers[3] = {};
+  bool of_allocator = false;  ///< PyTorch's caching allocator made it for its segments (ring::RecordKind::allocator)
 };
 
 /// Takes the calls of all threads in the order of time. Memory grows with what the program holds. Not thread-safe.

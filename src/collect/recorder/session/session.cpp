@@ -259,6 +259,7 @@ void Session::take_record(LaneState& lane, const RingRecord& record) {
     case ring::RecordKind::autograd:
       return take_autograd(lane, record);
     case ring::RecordKind::driver:
+    case ring::RecordKind::allocator:
       return take_driver_call(lane, record);
     case ring::RecordKind::allocate:
       event.kind = EventKind::allocate;
@@ -327,6 +328,7 @@ void Session::take_driver_call(LaneState& lane, const RingRecord& record) {
   }
   told.call = static_cast<ring::DriverCall>(call);
   told.device = record.header.device_index;
+  told.of_allocator = record.header.kind == ring::RecordKind::allocator;
   std::copy(fields.begin() + 1, fields.end(), told.numbers);
   Event event;
   event.thread = lane.definitions.thread();
@@ -423,6 +425,10 @@ Result<void> Session::write(const PendingEvent& pending) {
   event.time_ns = clock_.between_ns(memory_->get()->control.start_ticks, pending.ticks);
   if (pending.node) event.node = autograd_node(*pending.node);
   if (!pending.driver_call) return write(event);
+  if (pending.driver_call->of_allocator) {
+    const std::optional<Event> release = segments_.take(*pending.driver_call, event);
+    return release ? write(*release) : Result<void>();
+  }
   if (pending.driver_call->call == ring::DriverCall::slow) {
     const std::uint64_t began = std::min(pending.driver_call->numbers[0], pending.ticks);
     writer_->sample(SlowDriverCall{event.time_ns, clock_.between_ns(began, pending.ticks)});
@@ -473,6 +479,7 @@ void Session::keep_definitions(KeptDefinitions& definitions) const {
 Result<void> Session::write(const Event& event) {
   if (auto checked = check_size(); !checked || stopped_) return checked;
   last_event_ns_ = std::max(last_event_ns_, event.time_ns);
+  segments_.see(event);
   ++event_count_;
   unflushed_ = true;
   if (auto written = writer_->event(event); !written) {

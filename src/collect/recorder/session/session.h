@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "collect/recorder/lanes/allocator_segments.h"
 #include "collect/recorder/lanes/driver_memory.h"
 #include "collect/recorder/lanes/lane_definitions.h"
 #include "collect/recorder/lanes/lane_reader.h"
@@ -150,6 +151,7 @@ class Session {
   SampleWriter samples_;
   DriverMemory driver_memory_;
   std::vector<Event> driver_events_;  ///< of one call
+  AllocatorSegments segments_;
   NnModules nn_modules_;
   std::unordered_map<std::uint64_t, ThreadId> autograd_threads_;  ///< by autograd's own numbers
   std::vector<std::unique_ptr<LaneState>> lanes_;  ///< the first ones of the process; grows as lanes come into use
