@@ -169,7 +169,7 @@ int training() {
 int empty_cache() {
   start(1);
   use_device(0);
-  const Library library((libraries + "/libc10_cuda.so").c_str());
+  const Library library((libraries + "/libtorch_cuda.so").c_str());  // loads libc10_cuda, as Python's extension does
   const Torch torch(library);
   void* pinned = FUNCTION_OF("libtorch_cuda.so", fakes_pin)(2 * kMiB);
   static char own[64 * kKiB];
@@ -181,7 +181,10 @@ int empty_cache() {
     torch.free(1, device, first);
     torch.free(1, device, second);
   }
-  std::thread([&torch] { torch.empty_cache(1, 0); }).join();
+  std::thread([&torch] {
+    use_device(1);
+    torch.empty_cache(1, 0);
+  }).join();
   torch.empty_cache(1, 1);
   torch.allocate(1, 1, 7 * kMiB);
   FUNCTION_OF("libtorch_cuda.so", fakes_unregister)(own);

@@ -70,6 +70,8 @@ void take_segments(int type, int index, std::uint64_t bytes) {
   Context context = nullptr;
   DRIVER(cuDevicePrimaryCtxRetain)(&context, index);
   DRIVER(cuCtxSetCurrent)(context);
+  Device device = -1;
+  if (cudaGetDevice(&device) != 0 || device != index) std::abort();
   cudaMalloc(&segments.blocks.emplace_back(), bytes);
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 using ring::DriverCall;
 
-constexpr std::uint64_t kPage = 2 << 20;
+constexpr std::uint64_t kSegmentPage = 2 << 20;
 
 class AllocatorSegmentsTest : public ::testing::Test {
  protected:
@@ -42,15 +42,15 @@ class AllocatorSegmentsTest : public ::testing::Test {
 };
 
 TEST_F(AllocatorSegmentsTest, EachSegmentLeavesItsOwnDevice) {
-  EXPECT_EQ(take(DriverCall::allocate, 0, 0x1000, 2 * kPage), "");
-  EXPECT_EQ(take(DriverCall::allocate, 1, 0x9000, 10 * kPage), "");
-  say(DeviceType::cuda, 0, 512, 2 * kPage);
-  say(DeviceType::cuda, 1, 0, 10 * kPage);
+  EXPECT_EQ(take(DriverCall::allocate, 0, 0x1000, 2 * kSegmentPage), "");
+  EXPECT_EQ(take(DriverCall::allocate, 1, 0x9000, 10 * kSegmentPage), "");
+  say(DeviceType::cuda, 0, 512, 2 * kSegmentPage);
+  say(DeviceType::cuda, 1, 0, 10 * kSegmentPage);
   say(DeviceType::hip, 1, 5, 5);
-  EXPECT_EQ(take(DriverCall::allocate, 0, 0x5000, kPage), "");
-  say(DeviceType::cuda, 0, 1024, 3 * kPage);
+  EXPECT_EQ(take(DriverCall::allocate, 0, 0x5000, kSegmentPage), "");
+  say(DeviceType::cuda, 0, 1024, 3 * kSegmentPage);
   EXPECT_EQ(take(DriverCall::free, -1, 0x9000), "cuda:1 0 0");
-  EXPECT_EQ(take(DriverCall::free, -1, 0x1000), fmt::format("cuda:0 1024 {}", kPage));
+  EXPECT_EQ(take(DriverCall::free, -1, 0x1000), fmt::format("cuda:0 1024 {}", kSegmentPage));
   EXPECT_EQ(take(DriverCall::free, -1, 0x5000), "cuda:0 1024 0");
   EXPECT_EQ(take(DriverCall::free, -1, 0x5000), "") << "given back before";
 }
@@ -58,27 +58,28 @@ TEST_F(AllocatorSegmentsTest, EachSegmentLeavesItsOwnDevice) {
 // Expandable segments: physical memory that is mapped page by page; several pages may go at once.
 TEST_F(AllocatorSegmentsTest, PagesAreReservedWhileTheyAreMapped) {
   for (std::uint64_t page = 0; page < 3; ++page) {
-    EXPECT_EQ(take(DriverCall::create, 1, 70 + page, kPage), "");
-    EXPECT_EQ(take(DriverCall::map, -1, 0x10000000 + page * kPage, kPage, 70 + page), "");
+    EXPECT_EQ(take(DriverCall::create, 1, 70 + page, kSegmentPage), "");
+    EXPECT_EQ(take(DriverCall::map, -1, 0x10000000 + page * kSegmentPage, kSegmentPage, 70 + page), "");
   }
-  say(DeviceType::cuda, 1, kPage, 3 * kPage);
-  EXPECT_EQ(take(DriverCall::unmap, -1, 0x10000000 + kPage, 2 * kPage), fmt::format("cuda:1 {} {}", kPage, kPage));
-  EXPECT_EQ(take(DriverCall::unmap, -1, 0x10000000 + kPage, 2 * kPage), "");
+  say(DeviceType::cuda, 1, kSegmentPage, 3 * kSegmentPage);
+  EXPECT_EQ(take(DriverCall::unmap, -1, 0x10000000 + kSegmentPage, 2 * kSegmentPage),
+            fmt::format("cuda:1 {} {}", kSegmentPage, kSegmentPage));
+  EXPECT_EQ(take(DriverCall::unmap, -1, 0x10000000 + kSegmentPage, 2 * kSegmentPage), "");
 }
 
 TEST_F(AllocatorSegmentsTest, MemoryOfAnotherProcessIsNotReservedHere) {
-  say(DeviceType::cuda, 0, 0, kPage);
-  EXPECT_EQ(take(DriverCall::map, -1, 0x10000000, kPage, 99), "");
-  EXPECT_EQ(take(DriverCall::unmap, -1, 0x10000000, kPage), "");
+  say(DeviceType::cuda, 0, 0, kSegmentPage);
+  EXPECT_EQ(take(DriverCall::map, -1, 0x10000000, kSegmentPage, 99), "");
+  EXPECT_EQ(take(DriverCall::unmap, -1, 0x10000000, kSegmentPage), "");
 }
 
 // Segments from before recording began, or of an allocator that says nothing of itself
 // (PYTORCH_NO_CUDA_MEMORY_CACHING).
 TEST_F(AllocatorSegmentsTest, WhatIsNotKnownChangesNothing) {
   EXPECT_EQ(take(DriverCall::free, -1, 0x1000), "");
-  EXPECT_EQ(take(DriverCall::allocate, 0, 0x1000, kPage), "");
+  EXPECT_EQ(take(DriverCall::allocate, 0, 0x1000, kSegmentPage), "");
   EXPECT_EQ(take(DriverCall::free, -1, 0x1000), "");
-  EXPECT_EQ(take(DriverCall::allocate, -1, 0x2000, kPage), "") << "of an unknown device";
+  EXPECT_EQ(take(DriverCall::allocate, -1, 0x2000, kSegmentPage), "") << "of an unknown device";
   EXPECT_EQ(take(DriverCall::free, -1, 0x2000), "");
 }
 
