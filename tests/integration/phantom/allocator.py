@@ -100,19 +100,32 @@ def mark(name):
     return torch.cuda.memory_allocated(0)
 
 
+def run_beside(name, *arguments):
+    """What a program of tests/integration/recorder says. Its variables are left."""
+    sys.argv[1:] = arguments
+    with contextlib.redirect_stdout(io.StringIO()) as said:
+        globals()[name] = runpy.run_path(str(Path(__file__).parent.parent / "recorder" / name), run_name="__main__")
+    return json.loads(said.getvalue())
+
+
+def released():
+    """Memory that is given back when no block is allocated or freed."""
+    return run_beside("released_gpu.py")
+
+
 def churn():
     """The program with which real GPUs are checked: sizes of all kinds, streams, threads, requests that fail, a graph."""
-    sys.argv[1:] = ["--graph"]
-    with contextlib.redirect_stdout(io.StringIO()) as said:
-        globals()["churned"] = runpy.run_path(str(Path(__file__).parent.parent / "recorder" / "peaks_gpu.py"))
-    return json.loads(said.getvalue())
+    return run_beside("peaks_gpu.py", "--graph")
 
 
 def history():
     """From here on, PyTorch writes down each event itself."""
     if NATIVE:
         torch.cuda.memory._record_memory_history("all", context=None, max_entries=1_000_000)
-    return mark("history")
+    allocated = mark("history")
+    torch.empty(300 * MIB, dtype=torch.uint8, device="cuda")
+    torch.cuda.empty_cache()
+    return allocated
 
 
 def leak():
@@ -133,7 +146,7 @@ def leak():
 kept = [torch.empty(1 << bits, dtype=torch.uint8, device=f"cuda:{bits % 2}") for bits in range(8, 27)]
 del kept[3:9]
 result = {"name": torch.cuda.get_device_name(1)}
-result |= {name: globals()[name]() for name in sys.argv[1:]}
+result |= {name: globals()[name]() for name in list(sys.argv[1:])}
 result["held"] = mark("held")
 result["counters"] = [torch.cuda.memory_stats(device) for device in range(torch.cuda.device_count())]
 if NATIVE:

@@ -28,6 +28,12 @@ def empty(size):
     return torch.empty(int(size), dtype=torch.uint8, device="cuda:0")
 
 
+def limit(size):
+    """So much may be reserved beside what is."""
+    _, total = torch.cuda.mem_get_info(0)
+    torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved(0) + size) / total, 0)
+
+
 def emptied():
     kept, cached = empty(3 * MIB), [empty(50 * MIB) for _ in range(3)]
     del cached
@@ -65,8 +71,7 @@ def pools():
 
 def retried():
     """What is cached is released before a request fails; and before one succeeds."""
-    free, total = torch.cuda.mem_get_info(0)
-    torch.cuda.set_per_process_memory_fraction(256 * MIB / total, 0)
+    limit(256 * MIB)
     cached = [empty(60 * MIB) for _ in range(3)]
     del cached
     try:
@@ -83,16 +88,14 @@ def retried():
 
 
 def collected():
-    """garbage_collection_threshold."""
-    free, total = torch.cuda.mem_get_info(0)
-    torch.cuda.set_per_process_memory_fraction(400 * MIB / total, 0)
+    """garbage_collection_threshold, which cannot be taken back."""
+    limit(400 * MIB)
     torch.cuda.memory._set_allocator_settings("garbage_collection_threshold:0.5")
     cached = [empty(25 * MIB) for _ in range(8)]
     del cached
     kept = [empty(70 * MIB) for _ in range(3)]
     mark("collected")
     del kept
-    torch.cuda.memory._set_allocator_settings("garbage_collection_threshold:0.0")
     torch.cuda.set_per_process_memory_fraction(1.0, 0)
 
 
@@ -109,7 +112,7 @@ def pinned():
 def main():
     if settings := sys.argv[1:2]:
         torch.cuda.memory._set_allocator_settings(settings[0])
-    for part in (emptied, pools, retried, collected, pinned):
+    for part in (emptied, pools, retried, pinned, collected):
         torch.cuda.empty_cache()
         part()
     torch.cuda.empty_cache()
