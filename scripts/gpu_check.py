@@ -26,6 +26,8 @@ PEAKS = {
     "LoRA fine-tuning": ("python", ["examples/lora_finetune.py"]),
     "LoRA fine-tuning, medium, native stacks": ("native", ["examples/lora_finetune.py", "--size", "medium", "--steps", "20"]),
 }
+# name: options of tests/integration/recorder/released_gpu.py
+RELEASED = {"segments": [], "expandable segments": ["expandable_segments:True"]}
 # name: (scene of tests/integration/recorder/ledger_gpu.py, environment, whether another process holds 4 GiB meanwhile)
 LEDGERS = {
     "LoRA": ("lora", {}, False),
@@ -110,6 +112,29 @@ class Check:
             "event_count": summary["event_count"],
             "data_quality": summary["data_quality"],
         }
+
+    def released(self, name, *options):
+        """What is reserved and pinned at marks after memory was given back without a block: PyTorch's counters, and recorded."""
+        file = self.results / "released.tide"
+        run = [self.tidemark, "run", "-q", "-f", "-o", file, "--", PYTHON, "tests/integration/recorder/released_gpu.py", *options]
+        moments = json.loads(self.output(*run).splitlines()[-1])["moments"]
+        records = [json.loads(line) for line in self.output(self.tidemark, "dump", "--format", "json", file).splitlines()]
+        file.unlink()
+        strings = {record["string"]["id"]: record["string"]["text"] for record in records if "string" in record}
+        times = {strings[record["mark"]["name"]]: record["mark"]["time_ns"] for record in records if "mark" in record}
+        events = [record["event"] for record in records if "event" in record]
+        found = {}
+        for moment, counted in moments.items():
+            before = [event for event in events if event["time_ns"] <= times[moment]]
+            totals = [event for event in before if event.get("device") == "cuda:0" and "total_reserved" in event][-1]
+            host = [event for event in before if event.get("device") == "cuda-host"]
+            pinned = sum(event["size"] if event["kind"] == "allocate" else -event["size"] for event in host)
+            found[moment] = {"allocated": totals["total_allocated"], "reserved": totals["total_reserved"], "pinned": pinned}
+            same = all(counted[key] in (None, value) for key, value in found[moment].items())
+            figures = ", ".join(f"{key} {counted[key]} by PyTorch, {value} recorded" for key, value in found[moment].items())
+            self.say(f"released, {name}: {moment}: {figures}: {'equal' if same else 'DIFFERENT'}")
+            self.failures += not same
+        return {"by_pytorch": moments, "recorded": found}
 
     def devices(self):
         """What `devices` and the samples say of the first GPU, next to nvidia-smi and torch.cuda.mem_get_info."""
@@ -335,6 +360,7 @@ def parts(check):
     return {
         "devices": check.devices,
         "peaks": of_each(check.peaks, PEAKS),
+        "released": of_each(check.released, RELEASED),
         "ledgers": ledgers,
         "costs": of_each(check.cost, COSTS),
         "plan": lambda: {name: check.plan(name, program) for name, program in VERIFIED.items()},

@@ -5,7 +5,7 @@
 #
 #   scripts/gpu_check.sh RESULTS [--only PART]      writes RESULTS/gpu_check.json and RESULTS/gpu_check.txt
 #
-# PART is devices, peaks, ledgers, costs, plan, driver_calls, settings, categories, advice, anomalies, loaders, package,
+# PART is devices, peaks, released, ledgers, costs, plan, driver_calls, settings, categories, advice, anomalies, loaders, package,
 # monitors, batches or examples.
 #
 # TIDEMARK_PREBUILT  a folder made by scripts/package.sh, for machines without the libraries to build with or a network;

@@ -172,6 +172,41 @@ void write_samples(TraceWriter& writer) {
   (void)writer.finish({3'000, true});
 }
 
+/// Segments that are given back with no block, on two devices; page-locked memory of the host.
+void write_release(TraceWriter& writer) {
+  const ThreadId thread = writer.thread({4242, "python"});
+  const auto make = [&](std::uint64_t time_ns, EventKind kind, Device device, std::uint64_t address,
+                        std::uint64_t size) {
+    Event event;
+    event.time_ns = time_ns;
+    event.kind = kind;
+    event.device = device;
+    event.address = address;
+    event.size = size;
+    event.thread = thread;
+    return event;
+  };
+  const auto add = [&](Event event, std::uint64_t allocated, std::uint64_t reserved) {
+    event.has_totals = true;
+    event.total_allocated = allocated;
+    event.total_reserved = reserved;
+    (void)writer.event(event);
+  };
+  constexpr Device kFirst = {DeviceType::cuda, 0};
+  constexpr Device kSecond = {DeviceType::cuda, 1};
+  constexpr std::uint64_t kMiB = 1 << 20;
+  add(make(1'000, EventKind::allocate, kFirst, 0x7000'0000'0000, kMiB), kMiB, 2 * kMiB);
+  add(make(2'000, EventKind::allocate, kSecond, 0x7100'0000'0000, 30 * kMiB), 30 * kMiB, 30 * kMiB);
+  (void)writer.event(make(2'500, EventKind::allocate, {DeviceType::cuda_host, 0}, 0x7f00'0000'0000, 2 * kMiB));
+  add(make(3'000, EventKind::free, kSecond, 0x7100'0000'0000, 0), 0, 30 * kMiB);
+  add(make(4'000, EventKind::release, kSecond, 0, 0), 0, 0);
+  (void)writer.event(make(4'500, EventKind::free, {DeviceType::cuda_host, 0}, 0x7f00'0000'0000, 0));
+  add(make(5'000, EventKind::free, kFirst, 0x7000'0000'0000, 0), 0, 2 * kMiB);
+  add(make(6'000, EventKind::release, kFirst, 0, 0), 0, 0);
+  add(make(7'000, EventKind::free, kFirst, 0x7777'0000'0000, 0), 0, 0);  // of a block from before
+  (void)writer.finish({7'000, true});
+}
+
 /// The host by what holds it, and a process that was killed for lack of it; what is known and what is not.
 void write_host(TraceWriter& writer) {
   HostSample usage{1'000, 10, 9, 3, 30, 20, 40, 50, 1};
@@ -317,8 +352,9 @@ class Checkpointed {
 
 int main(int count, char** arguments) {
   const std::string_view what = count == 3 ? arguments[2] : "";
-  if (count < 2 || count > 3 || (count == 3 && what != "samples" && what != "host" && what != "checkpoint")) {
-    std::fprintf(stderr, "usage: make_recording NEW_FILE [samples|host|checkpoint]\n");
+  if (count < 2 || count > 3 ||
+      (count == 3 && what != "samples" && what != "host" && what != "checkpoint" && what != "release")) {
+    std::fprintf(stderr, "usage: make_recording NEW_FILE [samples|host|checkpoint|release]\n");
     return 2;
   }
   if (what == "checkpoint") return Checkpointed().write(arguments[1]) ? 0 : 2;
@@ -336,6 +372,8 @@ int main(int count, char** arguments) {
     write_samples(**writer);
   } else if (what == "host") {
     write_host(**writer);
+  } else if (what == "release") {
+    write_release(**writer);
   } else {
     Maker(**writer).write();
   }

@@ -11,6 +11,8 @@ PAYLOAD = 16 * 1024 - 16
 NO_STACK = 0xFFFFFFFF
 ALLOCATE, FREE, OUT_OF_MEMORY, PAUSE, RESUME, BLOB, RESET = range(1, 8)
 AUTOGRAD, AUTOGRAD_NODE, AUTOGRAD_THREAD = 9, 10, 11
+DRIVER, ALLOCATOR = 8, 10
+TAKE, TAKE_HOST, GIVE_BACK, CREATE, MAP, UNMAP = 1, 3, 4, 5, 8, 9  # calls of CUDA
 THREAD, PROCESS, CODE, MODULE, STACK, NOTE = range(1, 7)
 LINES = 12
 GENERATED = b"/tmp/ab/cabcdefghijklmnopqrstuvwxyz234567abcdefghijklmnopqrs.py"
@@ -124,6 +126,13 @@ def seeds():
           record(AUTOGRAD, [7, 1], (0, 0), 3), record(AUTOGRAD, [8, 1], (0, 0), 0)]
     moments = [part for number, where in enumerate(at) for part in (where, allocations[number])]
     yield "autograd.ring", START, beginning(0, 7, made, node, other, moments, [record(RESET, [])], allocations[5:], moments), LOOK
+    page = 2 << 20
+    calls = [record(ALLOCATOR, [1900, 0x10000, 5 * page], (TAKE, 0)), record(ALLOCATOR, [1910, 77, page], (CREATE, 0)),
+             record(ALLOCATOR, [1920, 0x90000000, page, 77], (MAP, -1)), record(ALLOCATE, [2000, 0x10000, 512, 512, 6 * page]),
+             record(DRIVER, [2010, 0x5000, page], (TAKE_HOST, -1), 0), record(ALLOCATOR, [2100, 0x10000], (GIVE_BACK, -1)),
+             record(ALLOCATOR, [2200, 0x90000000, page], (UNMAP, -1)), record(ALLOCATOR, [2210, 0x90000000, page], (UNMAP, -1)),
+             record(DRIVER, [2300, 0x5000, 1], (GIVE_BACK, -1))]
+    yield "segments.ring", START, beginning(0, 7, stack(0), calls), LOOK
     # Two threads whose events alternate; one of them is inside an event when the recorder looks.
     lanes = [beginning(lane, 7 + lane, [record(ALLOCATE, [2000 + 10 * n + lane, 4096 * n + lane, 32], (0, 0))
                                         for n in range(20)]) for lane in range(3)]

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "analyze/common/driver_calls.h"
 #include "base/arithmetic.h"
 
 namespace tidemark {
@@ -41,12 +42,12 @@ std::uint64_t OwnMemory::known_bytes() const {
 }
 
 LedgerIndexes::LedgerIndexes(const Overview& overview, Device device)
-    : driver_missing_(std::any_of(overview.definitions.losses.begin(), overview.definitions.losses.end(),
+    : driver_known_(has_driver_calls(overview)),
+      driver_missing_(std::any_of(overview.definitions.losses.begin(), overview.definitions.losses.end(),
                                   [](const Loss& loss) { return loss.kind == Loss::Kind::driver_off; })) {
   for (std::size_t index = 0; index < overview.devices.size(); ++index) {
     const DeviceSummary& summary = overview.devices[index];
     const Device& here = summary.device;
-    driver_known_ |= is_driver_memory(here);
     if (here == device) {
       framework_ = index;
       empty_before_ = summary.has_totals && summary.baseline_bytes.value_or(0) == 0;
@@ -72,7 +73,7 @@ OwnMemory LedgerIndexes::own(const HeldMemory& held, MemoryOwners& owners) const
   own.driver_known = driver_known_;
   own.driver_missing = driver_missing_;
   own.managed_bytes = on_device(held, managed_).allocated_bytes;
-  own.pinned_host_bytes = on_device(held, host_).allocated_bytes;
+  if (host_ || driver_known_) own.pinned_host_bytes = on_device(held, host_).allocated_bytes;
   std::map<std::size_t, std::uint64_t> bytes_of;  // by owner
   for (const StackUsage& usage : held.driver_stacks) {
     if (usage.device != driver_) continue;
@@ -149,10 +150,10 @@ LedgerBreakdown make_ledger(std::optional<std::uint64_t> time_ns, std::optional<
     ledger.lines.push_back({LedgerPart::context, processes == nullptr ? std::nullopt : processes->context_bytes, {}});
     if (own->driver_known) {
       ledger.managed_bytes = own->managed_bytes;
-      ledger.pinned_host_bytes = own->pinned_host_bytes;
     } else {
       ledger.caveats.push_back(LedgerCaveat::libraries_in_context);
     }
+    ledger.pinned_host_bytes = own->pinned_host_bytes;
     if (own->driver_missing) ledger.caveats.push_back(LedgerCaveat::driver_calls_missing);
   }
   if (processes != nullptr) {

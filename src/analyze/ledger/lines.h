@@ -97,7 +97,7 @@ struct OwnMemory {
   bool driver_missing = false;     ///< whether some could not be
   std::vector<Library> libraries;  ///< most bytes first; of PyTorch's allocator what it has beyond the reserved bytes
   std::uint64_t managed_bytes = 0;
-  std::uint64_t pinned_host_bytes = 0;
+  std::optional<std::uint64_t> pinned_host_bytes;  ///< none: no call that pins was recorded
 
   /// On the device, without context and modules.
   [[nodiscard]] std::uint64_t known_bytes() const;

@@ -81,7 +81,10 @@ std::uint64_t peak_reserved_bytes(const PlannedDevice& device) {
 Plan make_plan(PlanFacts facts, const std::vector<PlannedRecording>& recordings) {
   Plan plan;
   plan.facts = std::move(facts);
-  for (const PlannedRecording& recording : recordings) add_devices(plan, recording);
+  for (const PlannedRecording& recording : recordings) {
+    add_devices(plan, recording);
+    if (recording.summary.pinned) plan.pinned_bytes += recording.summary.pinned->peak;
+  }
   add_up(plan);
   std::stable_sort(plan.devices.begin(), plan.devices.end(), [](const PlannedDevice& left, const PlannedDevice& right) {
     const auto weight = [](const PlannedDevice& device) {

@@ -82,6 +82,7 @@ struct PlannedDevice {
 struct Plan {
   PlanFacts facts;
   std::vector<PlannedDevice> devices;  ///< GPUs on which a process allocated, those with least headroom first
+  std::uint64_t pinned_bytes = 0;      ///< page-locked memory of the host: the sum of all processes' peaks
   std::uint64_t steps = 0;             ///< training steps that all ranks made
   bool steps_by_marks = false;         ///< they are those that the program marks itself
   bool fits = true;                    ///< on all of them

@@ -14,6 +14,7 @@
 
 #include "analyze/attribution/phase_runs.h"
 #include "analyze/common/call_sites.h"
+#include "analyze/common/driver_calls.h"
 #include "analyze/common/moment.h"
 #include "analyze/common/recording_info.h"
 #include "analyze/common/thinner.h"
@@ -67,9 +68,7 @@ std::uint64_t DriverBytes::bytes(Device gpu) const {
 }
 
 bool DriverBytes::known(const Overview& overview, Device device) {
-  return device.type == DeviceType::cuda &&
-         std::any_of(overview.devices.begin(), overview.devices.end(),
-                     [](const DeviceSummary& summary) { return is_driver_memory(summary.device); });
+  return device.type == DeviceType::cuda && has_driver_calls(overview);
 }
 
 using PointThinner = Thinner<TimelinePoint>;

@@ -54,6 +54,15 @@ std::optional<OomFailure> explain_latest(const SummaryOptions& options) {
 
 }  // namespace
 
+std::optional<SampledBytes> pinned_memory(const Overview& overview) {
+  for (const DeviceSummary& device : overview.devices) {
+    if (device.device.type != DeviceType::cuda_host) continue;
+    return SampledBytes{device.peak_allocated_bytes, device.peak_allocated_at_ns.value_or(0),
+                        device.live_allocated_bytes, overview.end_ns};
+  }
+  return std::nullopt;
+}
+
 Result<Summary> analyze_summary(const Overview& overview, Symbols& symbols, const SummaryOptions& options) {
   const auto selected = select_devices(overview, options.device);
   if (!selected) return selected.error();
@@ -79,6 +88,7 @@ Result<Summary> analyze_summary(const Overview& overview, Symbols& symbols, cons
   if (!summary.out_of_memory.empty() && options.load_blocks) summary.failure = explain_latest(options);
   summary.ledgers = ledger_extremes(overview, options.samples, options.device);
   summary.host = options.host;
+  summary.pinned = pinned_memory(overview);
   summary.host_ledgers = options.host_ledgers;
   summary.recording = describe_recording(overview, symbols);
   if (options.rank) summary.chosen = summary.recording.process.rank == static_cast<std::int64_t>(*options.rank);

@@ -61,8 +61,12 @@ struct Summary {
   std::optional<OomFailure> failure;    ///< the latest of them, explained; none where its blocks could not be loaded
   std::vector<LedgerExtremes> ledgers;  ///< of devices with samples
   HostUsage host;
+  std::optional<SampledBytes> pinned;  ///< page-locked memory from CUDA, by its events; none: none was recorded
   HostLedgers host_ledgers;
 };
+
+/// Page-locked host memory that CUDA gave to the process; none where none was recorded.
+[[nodiscard]] std::optional<SampledBytes> pinned_memory(const Overview& overview);
 
 /// Fails only when the recording does not contain the requested device.
 Result<Summary> analyze_summary(const Overview& overview, Symbols& symbols, const SummaryOptions& options);

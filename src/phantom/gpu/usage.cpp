@@ -126,6 +126,8 @@ std::optional<std::size_t> count_taken(const void* caller, int device, std::uint
   const std::string path = library_at(caller);
   const std::string name = path.substr(path.rfind('/') + 1);
   if (name.empty() || name.starts_with("libc10_cuda.so")) return std::nullopt;
+  // What is recorded has hooks before the calls of libc10_cuda (collect/process/driver/allocator_calls.cpp).
+  if (name.starts_with("libtidemark_preload.so")) return std::nullopt;
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
   for (std::size_t place = 0; place < UsageFile::kMaxLibraries; ++place) {

@@ -238,8 +238,7 @@ void describe_recorded(Visitor& v, const RecordedProcess& process) {
   v.field("state", named<kFollowStateNames>(process.state));
   v.field("problem", known_text(process.problem), "why it is not read any further");
   v.field("steps", process.steps, "of training that were seen; null: not known");
-  v.field("cuda_pinned_bytes", process.cuda_pinned_bytes,
-          "of the host's memory; null: calls of the driver are not recorded");
+  v.field("cuda_pinned_bytes", process.cuda_pinned_bytes, "of the host's memory; null: none was recorded");
   v.field("killed", in(process.killed, KilledThen()), "of its job, for lack of host memory");
   v.field("devices", devices, "by PyTorch's names");
   const bool lags = process.lag.is_known();

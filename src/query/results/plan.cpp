@@ -50,6 +50,7 @@ void describe(Visitor& v, const Plan& plan) {
   v.field("memory_bytes", facts.memory_bytes, "of each device, as its driver reports it");
   v.field("context_bytes", facts.context_bytes, "of the driver's context, an estimate");
   v.field("context_measured", facts.context_measured, "on this GPU; otherwise it is that of an H200");
+  v.field("pinned_bytes", plan.pinned_bytes, "page-locked memory of the host: the sum of all processes' peaks");
   v.field("steps", plan.steps, "training steps that all ranks made");
   v.field("steps_by",
           when(plan.steps != 0, one_of<"marks", "optimizers">(plan.steps_by_marks ? "marks" : "optimizers")),

@@ -112,6 +112,9 @@ void describe(Visitor& v, const Summary& summary) {
   v.field("out_of_memory_verdict", in(summary.failure, summary.recording), "of the latest; null: none failed");
   v.field("ledgers", summary.ledgers, "of devices with samples");
   v.field("host", when(!summary.host.empty(), summary.host), "null: not sampled");
+  v.field("pinned", summary.pinned,
+          "page-locked memory of the host from CUDA, by its calls: requests as PyTorch rounded them; null: none was "
+          "recorded");
   v.field("host_ledger", host.peak ? &host : nullptr, "null: not sampled");
   v.field("killed", host.kills, "by the kernel, for lack of host memory");
 }

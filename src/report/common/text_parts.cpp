@@ -16,12 +16,6 @@ Tone tone_of(Severity severity) {
   return severity == Severity::warning ? Tone::warning : Tone::quiet;
 }
 
-std::string peak_and_end(const SampledBytes& bytes) {
-  const std::string end =
-      bytes.end ? format_bytes(*bytes.end) : fmt::format("n/a (last read {})", at_text(bytes.last_at_ns));
-  return fmt::format("{} {}, {} at end", format_bytes(bytes.peak), at_text(bytes.peak_at_ns), end);
-}
-
 std::string cgroup_text(const HostUsage& host) {
   std::string text = "peak " + peak_and_end(*host.cgroup_usage);
   if (host.cgroup_limit_bytes) text += fmt::format(", limit {}", format_bytes(*host.cgroup_limit_bytes));
@@ -33,6 +27,12 @@ std::string cgroup_text(const HostUsage& host) {
 }
 
 }  // namespace
+
+std::string peak_and_end(const SampledBytes& bytes) {
+  const std::string end =
+      bytes.end ? format_bytes(*bytes.end) : fmt::format("n/a (last read {})", at_text(bytes.last_at_ns));
+  return fmt::format("{} {}, {} at end", format_bytes(bytes.peak), at_text(bytes.peak_at_ns), end);
+}
 
 std::string fact(const char* label, const std::string& value) {
   return fmt::format("  {:<15} {}\n", label, value);

@@ -18,6 +18,10 @@ namespace tidemark {
 
 /// "  label           value\n": the labels of a list of facts are as wide as one another.
 [[nodiscard]] std::string fact(const char* label, const std::string& value);
+/// "414.7 MiB at 11.019 s, 390.2 MiB at end".
+[[nodiscard]] std::string peak_and_end(const SampledBytes& bytes);
+/// What is known of the requests for page-locked memory.
+inline constexpr char kPinnedRequest[] = "unknown: PyTorch rounds each up to a power of two";
 /// The same in a line that the terminal has room for.
 [[nodiscard]] std::string fact(const char* label, const std::string& value, const Terminal& terminal);
 [[nodiscard]] std::string fact(const char* label, const FittedText& value, const Terminal& terminal);

@@ -40,6 +40,11 @@ std::string to_text(const Plan& plan, const Terminal& terminal) {
     // Ranks are alike: what holds the memory is shown of the one with the least headroom.
     if (&device == &plan.devices.front()) text += "\n" + holders_text(device.summary, terminal);
   }
+  if (plan.pinned_bytes != 0) {
+    text += "\n" + paint(terminal, Tone::heading, "Pinned host memory") + "\n";
+    text += fact(plan.facts.processes.size() > 1 ? "peaks, summed" : "peak", format_bytes(plan.pinned_bytes));
+    text += fact("requested", kPinnedRequest);
+  }
   text += "\n" + paint(terminal, Tone::heading, "What is not certain") + "\n";
   for (const std::string& sentence : uncertainties(plan)) text += "  " + sentence + "\n";
   return text;

@@ -123,6 +123,13 @@ std::string host_text(const HostUsage& host, const Terminal& terminal) {
   return text;
 }
 
+// What PyTorch had asked for is not in the call.
+std::string pinned_text(const std::optional<SampledBytes>& pinned, const Terminal& terminal) {
+  if (!pinned) return {};
+  return "\n" + paint(terminal, Tone::heading, "Pinned host memory") + "\n" + fact("peak", peak_and_end(*pinned)) +
+         fact("requested", kPinnedRequest);
+}
+
 }  // namespace
 
 std::string holders_text(const SummaryDevice& device, const Terminal& terminal) {
@@ -158,6 +165,7 @@ std::string to_text(const Summary& summary, const Terminal& terminal) {
   if (summary.devices.empty()) text += no_events_text(summary.recording);
   for (const LedgerExtremes& ledger : summary.ledgers) text += ledger_text(ledger, terminal);
   text += host_text(summary.host, terminal);
+  text += pinned_text(summary.pinned, terminal);
   text += host_ledger_text(summary.host_ledgers, terminal);
   if (!summary.host_ledgers.kills.empty()) text += "\n" + kills_text(summary.host_ledgers.kills, terminal);
   text += out_of_memory_text(summary, terminal);

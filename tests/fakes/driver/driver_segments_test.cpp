@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <sstream>
 
@@ -23,7 +24,7 @@ class SegmentsTest : public DriverTest, public ::testing::WithParamInterface<con
     const std::string segments = GetParam();
     return run("empty_cache", {.script = {{"devices", 2}},
                                .run = "--no-samples --stacks none " + options,
-                               .environment = "FAKES_SEGMENTS=" + segments + " FAKES_SAID=" + folder_.at("said") +
+                               .environment = "FAKES_SEGMENTS='" + segments + "' FAKES_SAID=" + folder_.at("said") +
                                               " FAKES_HEARD=" + folder_.at("heard")});
   }
 
@@ -82,8 +83,12 @@ TEST_P(SegmentsTest, NothingIsRecordedTwiceWithTheDriversCalls) {
   EXPECT_EQ(reserved("cuda:1", "release"), left(result.said, "cuda-driver:1"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Segments, SegmentsTest, ::testing::Values("blocks", "expandable"),
-                         [](const auto& segments) { return std::string(segments.param); });
+INSTANTIATE_TEST_SUITE_P(Segments, SegmentsTest, ::testing::Values("blocks", "expandable", "expandable by dlsym"),
+                         [](const auto& segments) {
+                           std::string name = segments.param;
+                           std::ranges::replace(name, ' ', '_');
+                           return name;
+                         });
 
 }  // namespace
 }  // namespace tidemark::testing

@@ -1,5 +1,6 @@
-// Segments from the runtime's cudaMalloc, or, where FAKES_SEGMENTS is "expandable", as PyTorch's expandable segments:
-// pages of physical memory that are mapped one after the other, each handle released at once.
+// Segments from the runtime's cudaMalloc, or, where FAKES_SEGMENTS is "expandable" or "expandable by dlsym", as
+// PyTorch's expandable segments: pages of physical memory that are mapped one after the other, each handle released at
+// once.
 #include <cstdlib>
 #include <map>
 #include <string>
@@ -28,12 +29,18 @@ struct Segments {
 // The allocator's lock guards it.
 std::map<int, Segments> segments_of;  // NOLINT
 
+bool wants(std::string_view segments) {
+  const char* wanted = std::getenv("FAKES_SEGMENTS");
+  return wanted != nullptr && wanted == segments;
+}
+
 /// A function of the driver as PyTorch has it, looked up once.
 template <typename Function>
 Function* looked_up(const char* name) {
   static std::map<std::string, void*> functions;
   void*& function = functions[name];
   int found = 0;
+  if (function == nullptr && wants("expandable by dlsym")) function = driver_function(name);
   if (function == nullptr) cudaGetDriverEntryPointByVersion(name, &function, 12000, 0, &found);
   return reinterpret_cast<Function*>(function);
 }
@@ -43,8 +50,7 @@ Function* looked_up(const char* name) {
 const c10::impl::DeviceGuardImplRegistrar registrar(c10::DeviceType::cuda, nullptr);
 
 bool expandable() {
-  const char* wanted = std::getenv("FAKES_SEGMENTS");
-  return wanted != nullptr && std::string_view(wanted) == "expandable";
+  return wants("expandable") || wants("expandable by dlsym");
 }
 
 void add_page(Segments& segments, Device device) {

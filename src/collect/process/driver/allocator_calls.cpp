@@ -1,7 +1,8 @@
 // clang-format off
 //   cuda_runtime_api.h  cudaMalloc, cudaFree, cudaGetDevice, cudaHostAlloc, cudaFreeHost, cudaHostRegister,
 //                       cudaHostUnregister, cudaGetDriverEntryPoint, cudaGetDriverEntryPointByVersion
-//   cuda.h              cuMemCreate, cuMemMap, cuMemUnmap: of expandable segments, looked up by the last two
+//   cuda.h              cuMemCreate, cuMemMap, cuMemUnmap: of expandable segments, looked up by the last two, or by dlsym()
+//                       in older versions of PyTorch
 //   c10/core/impl/DeviceGuardImplInterface.h  DeviceGuardImplRegistrar
 // clang-format on
 //
@@ -55,7 +56,10 @@ constinit Replaced<Status(cuda::DevicePointer, std::size_t, std::size_t, cuda::A
     mem_map;
 constinit Replaced<Status(cuda::DevicePointer, std::size_t)> mem_unmap;
 
-// Of libc10_cuda. Others may have from it what it looked up.
+std::atomic<void*> dlsym_call;
+
+// Of libc10_cuda. Others may have from it what it looked up: their calls are passed on as they are, by a jump, so that
+// whoever looks at return addresses sees them.
 std::atomic<std::uintptr_t> allocator_begin;
 std::atomic<std::uintptr_t> allocator_end;
 
@@ -102,18 +106,18 @@ Status on_free(void* address) noexcept {
 
 Status on_mem_create(cuda::AllocationHandle* handle, std::size_t bytes, const cuda::AllocationProperties* properties,
                      unsigned long long flags) noexcept {
-  const bool ours = is_allocator(__builtin_return_address(0));
+  if (!is_allocator(__builtin_return_address(0))) return mem_create(handle, bytes, properties, flags);
   const Status status = mem_create(handle, bytes, properties, flags);
-  if (ours && status == kDone)
+  if (status == kDone)
     record_segment_taken(DriverCall::create, cuda::device_at(properties->location), {*handle, bytes});
   return status;
 }
 
 Status on_mem_map(cuda::DevicePointer address, std::size_t bytes, std::size_t offset, cuda::AllocationHandle handle,
                   unsigned long long flags) noexcept {
-  const bool ours = is_allocator(__builtin_return_address(0));
+  if (!is_allocator(__builtin_return_address(0))) return mem_map(address, bytes, offset, handle, flags);
   const Status status = mem_map(address, bytes, offset, handle, flags);
-  if (ours && status == kDone) record_segment_taken(DriverCall::map, -1, {address, bytes, handle});
+  if (status == kDone) record_segment_taken(DriverCall::map, -1, {address, bytes, handle});
   return status;
 }
 
@@ -156,6 +160,14 @@ Status on_entry_point_by_version(const char* name, void** function, unsigned ver
   const Status status = entry_point_by_version(name, function, version, flags, found);
   if (status == kDone && *function != nullptr) replace_driver_function(name, function);
   return status;
+}
+
+/// Of a handle, which is all that libc10_cuda asks: whoever asks for the next definition is asked who he is.
+void* on_dlsym(void* library, const char* name) noexcept {
+  void* found =
+      reinterpret_cast<void* (*)(void*, const char*)>(dlsym_call.load(std::memory_order_acquire))(library, name);
+  if (found != nullptr) replace_driver_function(name, &found);
+  return found;
 }
 
 // ---- page-locked memory ----
@@ -215,6 +227,7 @@ void patch_allocator_calls() noexcept {
       import_of("cudaMalloc", &on_malloc, cuda_malloc),
       import_of("cudaFree", &on_free, cuda_free),
       Import{"cudaGetDevice", nullptr, &cuda_get_device.original},
+      Import{"dlsym", reinterpret_cast<void*>(&on_dlsym), &dlsym_call},
       import_of("cudaGetDriverEntryPoint", &on_entry_point, entry_point),
       import_of("cudaGetDriverEntryPointByVersion", &on_entry_point_by_version, entry_point_by_version),
   };

@@ -6,6 +6,7 @@
 #include <sstream>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "collect/process/elf_dynamic.h"
@@ -104,6 +105,59 @@ TEST(ImportSlots, FindsTheOriginalOfAnUnboundSlot) {
   EXPECT_GE(patch_import_slots("slots_add_two", reinterpret_cast<void*>(replacement_two), &original_two), 1u);
   EXPECT_EQ(original_two, dlsym(provider, "slots_add_two"));
   EXPECT_EQ(arrivals(function(lazy, "call_two"), 60), 1);
+}
+
+/// Replacement and original of patch_imports_of().
+std::atomic<void*> original_of_library = nullptr;
+
+int replacement_of_library(int value) {
+  ++arrived;
+  return reinterpret_cast<Function>(original_of_library.load())(value);
+}
+
+class OneLibraryTest : public ::testing::TestWithParam<std::pair<const char*, const char*>> {};
+
+// Bound at once, without a PLT, or not bound yet.
+TEST_P(OneLibraryTest, PatchesItsImportsAlone) {
+  const auto [name, path] = GetParam();
+  void* provider = open_library(SLOTS_provider);
+  std::vector<Function> others;
+  for (const char* other : {SLOTS_now, SLOTS_lazy, SLOTS_no_plt}) {
+    void* library = open_library(other);
+    if (std::string(other) != path) others.push_back(function(library, "call_one"));
+  }
+  const Function call = function(open_library(path), "call_one");
+  const Import imports[] = {{"slots_add_one", reinterpret_cast<void*>(replacement_of_library), &original_of_library}};
+  const std::string before = protections();
+  for (int round = 0; round < 2; ++round) {
+    const LibraryRange range = patch_imports_of(name, imports);
+    EXPECT_LE(range.begin, reinterpret_cast<std::uintptr_t>(call));
+    EXPECT_GT(range.end, reinterpret_cast<std::uintptr_t>(call));
+    EXPECT_EQ(original_of_library, dlsym(provider, "slots_add_one"));
+    EXPECT_EQ(arrivals(call, 50), 1);
+    for (const Function other : others) EXPECT_EQ(arrivals(other, 50), 0);
+    EXPECT_EQ(arrivals(function(provider, "slots_provider_calls"), 5), 0);
+  }
+  EXPECT_EQ(protections(), before);
+}
+
+INSTANTIATE_TEST_SUITE_P(ImportSlots, OneLibraryTest,
+                         ::testing::Values(std::pair("libslots_now.so", SLOTS_now),
+                                           std::pair("libslots_lazy.so", SLOTS_lazy),
+                                           std::pair("libslots_no_plt.so", SLOTS_no_plt)));
+
+TEST(ImportSlots, OnlyLooksUpWhatHasNoReplacement) {
+  void* provider = open_library(SLOTS_provider);
+  const Function call = function(open_library(SLOTS_lazy), "call_one");
+  std::atomic<void*> known = nullptr;
+  std::atomic<void*> unknown = nullptr;
+  const Import imports[] = {{"slots_add_one", nullptr, &known}, {"slots_no_such_function", nullptr, &unknown}};
+  EXPECT_EQ(patch_imports_of("libslots_no_such_library.so", imports).end, 0U);
+  EXPECT_EQ(known, nullptr);
+  patch_imports_of("libslots_lazy.so", imports);
+  EXPECT_EQ(known, dlsym(provider, "slots_add_one"));
+  EXPECT_EQ(unknown, nullptr);
+  EXPECT_EQ(arrivals(call, 50), 0);
 }
 
 TEST(ImportSlots, LeavesAloneWhatNobodyDefines) {
