@@ -404,6 +404,8 @@ export interface Summary extends OfRecording {
   ledgers: LedgerExtremes[];
   /** null: not sampled */
   host: HostMemory | null;
+  /** page-locked memory of the host from CUDA, by its calls: requests as PyTorch rounded them; null: none was recorded */
+  pinned: SampledBytes | null;
   /** null: not sampled */
   host_ledger: HostExtremes | null;
   /** by the kernel, for lack of host memory */
@@ -1684,6 +1686,8 @@ export interface Plan {
   context_bytes: number;
   /** on this GPU; otherwise it is that of an H200 */
   context_measured: boolean;
+  /** page-locked memory of the host: the sum of all processes' peaks */
+  pinned_bytes: number;
   /** training steps that all ranks made */
   steps: number;
   /** how these are counted */
@@ -1772,7 +1776,7 @@ export interface VerifiedPeaks {
 
 /** An event of the allocator. */
 export interface VerifiedEvent {
-  kind: "allocate" | "free" | "out_of_memory" | "pause" | "resume";
+  kind: "allocate" | "free" | "out_of_memory" | "pause" | "resume" | "release";
   bytes: number;
   /** after it, as the next */
   allocated_bytes: number;
@@ -2222,7 +2226,7 @@ export interface RecordedProcess {
   problem: string | null;
   /** of training that were seen; null: not known */
   steps: number | null;
-  /** of the host's memory; null: calls of the driver are not recorded */
+  /** of the host's memory; null: none was recorded */
   cuda_pinned_bytes: number | null;
   /** of its job, for lack of host memory */
   killed: WatchedKill[];
@@ -2536,7 +2540,7 @@ export interface FragmentedProcess {
   problem: string | null;
   /** of training that were seen; null: not known */
   steps: number | null;
-  /** of the host's memory; null: calls of the driver are not recorded */
+  /** of the host's memory; null: none was recorded */
   cuda_pinned_bytes: number | null;
   /** of its job, for lack of host memory */
   killed: WatchedKill[];

@@ -22,7 +22,7 @@ Json id(Id<Tag> id) {
 }
 
 Json event_json(const Event& event) {
-  static constexpr const char* kKinds[] = {"allocate", "free", "out_of_memory", "pause", "resume"};
+  static constexpr const char* kKinds[] = {"allocate", "free", "out_of_memory", "pause", "resume", "release"};
   Json json = {
       {"kind", kKinds[static_cast<std::size_t>(event.kind)]}, {"time_ns", event.time_ns}, {"thread", id(event.thread)}};
   if (event.kind == EventKind::pause || event.kind == EventKind::resume) return json;
@@ -30,8 +30,9 @@ Json event_json(const Event& event) {
   json["device"] = {static_cast<int>(event.device.type), event.device.index};
   json["slot"] = id(event.slot);
   json["address"] = block ? Json(event.address) : Json(nullptr);
-  json["size"] = event.kind == EventKind::free && !event.slot.valid() ? Json(nullptr) : Json(event.size);
-  if (event.kind != EventKind::free) json["stack"] = id(event.stack);
+  const bool no_block = event.kind == EventKind::release || (event.kind == EventKind::free && !event.slot.valid());
+  json["size"] = no_block ? Json(nullptr) : Json(event.size);
+  if (event.kind != EventKind::free && event.kind != EventKind::release) json["stack"] = id(event.stack);
   if (event.sequence != 0) json["sequence"] = event.sequence;
   if (event.node.valid()) {
     json["node"] = event.node.value;

@@ -145,6 +145,42 @@ TEST(Ledger, WithoutDriverEventsLibrariesAreInTheContext) {
   EXPECT_THAT(ledger.caveats, ElementsAre(LedgerCaveat::libraries_in_context));
 }
 
+// Of PyTorch, without the driver's calls.
+TEST(Ledger, PinnedMemoryAloneIsNoDriverCall) {
+  Scenario scenario;
+  const SampledDeviceId gpu = scenario.sampled_gpu(0, 1000);
+  scenario.totals(kGpu, 0, 600);
+  scenario.allocate(10, "a", 500, kGpu);
+  scenario.allocate(15, "pinned", 64, kPinned);
+  scenario.used(20, gpu, 700);
+  const LedgerBreakdown ledger = analyze_one(scenario).breakdown;
+  EXPECT_EQ(ledger.pinned_host_bytes, 64U);
+  EXPECT_EQ(ledger.managed_bytes, std::nullopt);
+  EXPECT_THAT(ledger.caveats, Contains(LedgerCaveat::libraries_in_context));
+}
+
+// empty_cache(): what is cached is released with no block.
+TEST(Ledger, ReservedIsAsOfTheLatestRelease) {
+  Scenario scenario;
+  const SampledDeviceId gpu = scenario.sampled_gpu(0, 1000);
+  scenario.totals(kGpu, 0, 600);
+  scenario.allocate(10, "a", 500, kGpu);
+  scenario.free(11, "a");
+  scenario.used(15, gpu, 690);
+  scenario.totals(kGpu, 0, 0);
+  scenario.release(20, kGpu);
+  scenario.used(30, gpu, 90);
+  scenario.allocate(40, "b", 1);
+  LedgerOptions options;
+  options.at.kind = Moment::Kind::time;
+  options.at.time_ns = 35;
+  const LedgerBreakdown ledger = analyze_one(scenario, options).breakdown;
+  EXPECT_EQ(ledger.time_ns, 30U);
+  EXPECT_EQ(ledger.cached_bytes, 0U);
+  EXPECT_EQ(ledger.lines.at(0).bytes, 0U);
+  EXPECT_EQ(analyze_one(scenario).breakdown.cached_bytes, 600U) << "at the peak";
+}
+
 TEST(Ledger, SaysWhereCallsToTheDriverAreMissing) {
   Scenario scenario = everything();
   scenario.definitions.losses.push_back({Loss::Kind::driver_off, 1, "torch.profiler took CUPTI"});

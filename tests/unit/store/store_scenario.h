@@ -89,6 +89,8 @@ class Scenario {
     event.stack = stack;
     finish(event, 0);
   }
+  /// Segments are given back: what totals() says last.
+  void release(std::uint64_t time_ns, Device device) { finish(start(EventKind::release, time_ns, device), 0); }
   void mark(EventKind kind, std::uint64_t time_ns) { events.push_back(start(kind, time_ns, kCpu)); }
   /// What the program names itself. Equal names are one string.
   void mark(Mark::Kind kind, std::uint64_t time_ns, const std::string& name) {

@@ -79,6 +79,21 @@ TEST(Tally, FollowsReservedBytes) {
   EXPECT_EQ(gpu.end_reserved_bytes, 1024U);
 }
 
+TEST(Tally, KnowsWhatIsReservedAfterARelease) {
+  Scenario scenario;
+  scenario.totals(kGpu, 0, 8192);
+  scenario.allocate(10, "a", 500, kGpu);
+  scenario.free(20, "a");
+  scenario.totals(kGpu, 0, 0);
+  scenario.release(30, kGpu);
+  const DeviceSummary gpu = scenario.overview().devices[0];
+  EXPECT_EQ(gpu.end_reserved_bytes, 0U);
+  EXPECT_EQ(gpu.live_allocated_bytes, 0U);
+  EXPECT_EQ(gpu.peak_reserved_bytes, 8192U);
+  EXPECT_EQ(gpu.free_count, 1U);
+  EXPECT_EQ(gpu.unmatched_free_count, 0U);
+}
+
 TEST(Tally, KeepsTheStacksOfEachDevicesOwnPeak) {
   Scenario scenario;
   const StackId one = scenario.stack({scenario.python("one", "a.py", 1)});

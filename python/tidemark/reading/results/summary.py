@@ -118,6 +118,8 @@ class Summary(Result, OfRecording):
     out_of_memory_verdict: Optional[OutOfMemoryVerdict]  #: of the latest; None: none failed
     ledgers: tuple[LedgerExtremes, ...]  #: of devices with samples
     host: Optional[HostMemory]  #: None: not sampled
+    #: page-locked memory of the host from CUDA, by its calls: requests as PyTorch rounded them; None: none was recorded
+    pinned: Optional[SampledBytes]
     host_ledger: Optional[HostExtremes]  #: None: not sampled
     killed: tuple[KilledProcess, ...]  #: by the kernel, for lack of host memory
 
