@@ -181,6 +181,16 @@ class LedgerBuilder {
     if (input.during_driver_call) ledger.caveats.push_back(LedgerCaveat::during_driver_call);
     return ledger;
   }
+  // At the end, null where there is no sample. A sample after the last event may be of a process that is ending: it
+  // counts only where what the process held has changed since the one before, and nothing else on the device has.
+  [[nodiscard]] const LedgerInput* at_end(const DeviceSamples& samples) const {
+    if (!samples.last) return nullptr;
+    if (!samples.after) return &*samples.last;
+    const std::uint64_t before = own_memory(samples.last->held).known_bytes();
+    const std::uint64_t now = own_memory(samples.after->held).known_bytes();
+    const bool alone = *samples.last->used_bytes - before == *samples.after->used_bytes - now;
+    return now != before && alone ? &*samples.after : &*samples.last;
+  }
   // Where there is no time to look at.
   [[nodiscard]] LedgerBreakdown build_empty() const {
     const OwnMemory own;
@@ -260,7 +270,8 @@ LedgerCaveat caveat_of_unknown(const Store& store, const DevicePlan& plan) {
 LedgerBreakdown build_requested(const Store& store, const DevicePlan& plan, const LedgerBuilder& builder,
                                 bool at_peak) {
   if (at_peak && plan.samples != nullptr && plan.samples->peak) return builder.build_peak(*plan.samples);
-  if (!at_peak && plan.samples != nullptr && plan.samples->last) return builder.build(*plan.samples->last);
+  const LedgerInput* const chosen = plan.samples == nullptr ? nullptr : builder.at_end(*plan.samples);
+  if (!at_peak && chosen != nullptr) return builder.build(*chosen);
   LedgerBreakdown ledger = plan.without_sample == nullptr ? builder.build_empty() : builder.build(*plan.without_sample);
   ledger.caveats.insert(ledger.caveats.begin(), caveat_of_unknown(store, plan));
   return ledger;
@@ -346,7 +357,7 @@ std::vector<LedgerExtremes> ledger_extremes(const Overview& overview, const std:
     ends.model = here.device.name;
     ends.total_bytes = here.device.total_bytes;
     ends.peak = builder.build_peak(here);
-    if (here.last) ends.end = builder.build(*here.last);
+    if (const LedgerInput* const end = builder.at_end(here)) ends.end = builder.build(*end);
   }
   return extremes;
 }

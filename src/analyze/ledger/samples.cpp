@@ -84,7 +84,7 @@ void LedgerCollector::add(const SlowDriverCall& call) {
          stretch != track.stretches.rend() && stretch->number >= began_ns / track.stretch_ns; ++stretch) {
       stretch->highest.drop_covered(call);
     }
-    for (std::optional<LedgerInput>* input : {&track.samples.last, &track.latest}) {
+    for (std::optional<LedgerInput>* input : {&track.samples.last, &track.samples.after, &track.latest}) {
       if (*input) (*input)->during_driver_call |= call.covers((*input)->time_ns);
     }
   }
@@ -92,7 +92,14 @@ void LedgerCollector::add(const SlowDriverCall& call) {
 
 void LedgerCollector::settle(Track& track, std::optional<std::uint64_t> last_event_ns) const {
   const auto limit = query_.at_ns ? query_.at_ns : last_event_ns;
-  if (track.latest && limit && track.latest->time_ns <= *limit) track.samples.last = std::move(track.latest);
+  DeviceSamples& samples = track.samples;
+  for (std::optional<LedgerInput>* input : {&samples.after, &track.latest}) {
+    if (!*input || !limit || (*input)->time_ns > *limit) continue;
+    samples.last = std::move(*input);
+    samples.after.reset();
+    input->reset();
+  }
+  if (limit && !query_.at_ns && !samples.after) samples.after = std::move(track.latest);
   track.latest.reset();
 }
 

@@ -58,6 +58,7 @@ struct DeviceSamples {
   std::optional<LedgerInput> peak;
   std::optional<std::uint64_t> transient_peak_bytes;  ///< used at a covered sample, where that is more than at the peak
   std::optional<LedgerInput> last;                    ///< as LedgerQuery::at_ns says
+  std::optional<LedgerInput> after;                   ///< without at_ns: the first after the last event
   std::vector<LedgerInput> over_time;                 ///< as LedgerQuery::stretch_ns says, covered ones left out
 };
 
@@ -116,7 +117,7 @@ class LedgerCollector {
   void add(const DeviceSample& sample, const EventsSoFar& events);
   void add(const DeviceProcessesSample& sample, const EventsSoFar& events);
   void add(const SlowDriverCall& call);
-  /// Makes the latest sample the last one that counts, where it is not after the query's time.
+  /// Makes the latest sample the last one that counts, where it is not after the query's time, or the first one after.
   void settle(Track& track, std::optional<std::uint64_t> last_event_ns) const;
 
   LedgerQuery query_;

@@ -22,6 +22,8 @@ ANSWERS = {
     "foreach_optimizer": ("plan", "patterns", [r"temporary tensors for all parameters at once", r"fused=True"]),
     "leak_halved_by_new_models": ("plan", "leaks", [r"grow by 4\.0 MiB per step", r"make \(", r"backward of"]),
     "mistake_losses_but_hooks": ("plan", "leaks", [r"grow by 2\.\d MiB per step", r"Extractor|relu", r"a hook"]),
+    "empty_cache_not_seen": ("plan", "summary", [r"at end +0 B allocated, 0 B reserved"]),
+    "pinned_pow2": ("plan", "ledger", [r"2\.0 GiB of pinned host memory"]),
     "no_steps_without_optimizer": ("run", "leaks", [r"Leak: .* by 1\.2 MiB per step"]),
     "host_growth_not_tensors": ("run", "leaks", [r"No leak", r"Host memory of the process grows", r"profiler"]),
 }

@@ -181,6 +181,27 @@ TEST(Ledger, ReservedIsAsOfTheLatestRelease) {
   EXPECT_EQ(analyze_one(scenario).breakdown.cached_bytes, 600U) << "at the peak";
 }
 
+// The last event is a release; a sample of the ending process, whose context goes too, does not count.
+TEST(Ledger, TheEndIsAfterTheLastRelease) {
+  for (const std::uint64_t used_then : {90U, 40U}) {
+    Scenario scenario;
+    const SampledDeviceId gpu = scenario.sampled_gpu(0, 1000);
+    scenario.totals(kGpu, 0, 600);
+    scenario.allocate(10, "a", 500, kGpu);
+    scenario.used(12, gpu, 690);
+    scenario.free(15, "a");
+    scenario.totals(kGpu, 0, 0);
+    scenario.release(20, kGpu);
+    scenario.used(22, gpu, used_then);
+    scenario.used(32, gpu, 0);
+    LedgerOptions options;
+    options.at.kind = Moment::Kind::end;
+    const LedgerBreakdown ledger = analyze_one(scenario, options).breakdown;
+    EXPECT_EQ(ledger.time_ns, used_then == 90 ? 22U : 12U);
+    EXPECT_EQ(ledger.lines.at(0).bytes, used_then == 90 ? 0U : 600U);
+  }
+}
+
 TEST(Ledger, SaysWhereCallsToTheDriverAreMissing) {
   Scenario scenario = everything();
   scenario.definitions.losses.push_back({Loss::Kind::driver_off, 1, "torch.profiler took CUPTI"});
