@@ -5,14 +5,20 @@ from __future__ import annotations
 import gc
 import json
 import os
+import pickle
+import random
+import signal
 import threading
 import time
+import weakref
 from collections import namedtuple
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from gpu_programs import needs_gpu, run_on_gpu
+from recordings import script
 
 import tidemark
 from tidemark.loading.batches import map_tensors
@@ -107,6 +113,86 @@ def test_a_forked_process_is_told() -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 
 
+def test_a_forked_process_drops_an_iteration_whose_thread_has_the_lock() -> None:
+    iterator = iter(tidemark.PrefetchLoader(range(5), "cpu"))
+    next(iterator)
+    (ahead,) = iterator.gi_frame.f_locals["self"]._iterations
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(ahead._changed.acquire).result()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(60)
+            iterator.close()
+            os._exit(3)
+        pool.submit(ahead._changed.release).result()
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+    assert next(iterator) == 1
+
+
+class Marked:
+    """An object whose end can be seen."""
+
+
+def test_nothing_waits_for_the_collector() -> None:
+    """What the loop drops, and what a data set that fails held, is gone at once, as without the loader."""
+    alive: list[weakref.ref[Marked]] = []
+
+    def batches() -> Any:
+        for number in range(3):
+            if number == 2:
+                held = Marked()
+                alive.append(weakref.ref(held))
+                raise ValueError("of the data set")
+            batch = Marked()
+            alive.append(weakref.ref(batch))
+            yield batch
+            del batch
+
+    gc.disable()
+    try:
+        iterator = iter(tidemark.PrefetchLoader(batches(), "cpu", ahead=1))
+        next(iterator)
+        wait_until(lambda: alive[0]() is None)
+        with pytest.raises(ValueError, match="of the data set"):
+            for batch in iterator:
+                del batch
+        wait_until(lambda: not any(ref() for ref in alive))
+    finally:
+        gc.enable()
+
+
+def test_a_loader_for_another_process() -> None:
+    loader = tidemark.PrefetchLoader([1, 2, 3], "cpu", ahead=1)
+    iterator = iter(loader)
+    assert next(iterator) == 1
+    copied = pickle.loads(pickle.dumps(loader))
+    assert (list(copied), copied.report().batches, loader.report().batches) == ([1, 2, 3], 3, 1)
+
+
+def test_a_program_ends_as_it_does_without_the_loader() -> None:
+    """The thread is inside PyTorch, which aborts where the interpreter takes a thread away."""
+    program = """
+import os, sys, torch, tidemark
+torch.set_num_threads(1)
+def batches():
+    numbers = torch.randn(200, 200)
+    while True:
+        yield [numbers @ numbers for _ in range(50)]
+for end in ("raise ValueError", "sys.exit(5)", "pass"):
+    child = os.fork()
+    if child == 0:
+        break
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+else:
+    sys.exit()
+iterator = iter(tidemark.PrefetchLoader(batches(), "cpu"))
+next(iterator)
+exec(end)
+"""
+    done = script(program)
+    assert (done.returncode, done.stdout) == (0, "1\n5\n0\n"), done.stderr
+
+
 def test_nested_batches_keep_their_types() -> None:
     batch = {"pair": Pair(torch.ones(2), [torch.zeros(1), "name"]), "number": 3, "all": (torch.ones(1), None)}
     doubled = map_tensors(batch, lambda tensor: tensor + 1, torch.Tensor)
@@ -183,6 +269,31 @@ def test_settings_come_from_measurements() -> None:
     fast = tidemark.OptimizedDataLoader([torch.zeros(1)] * 8, batch_size=1, num_workers=4).settings
     assert fast.num_workers == 0
     assert "faster than a worker" in fast.reason
+
+
+def test_measuring_draws_no_random_number_of_the_program() -> None:
+    numpy = pytest.importorskip("numpy")
+
+    class Drawing(torch.utils.data.Dataset):  # type: ignore[misc]
+        def __len__(self) -> int:
+            return 32
+
+        def __getitem__(self, index: int) -> Any:
+            return torch.rand(2) + random.random() + numpy.random.rand()
+
+    generator = torch.Generator()
+    drawn = []
+    for measures in (False, True):
+        random.seed(1)
+        numpy.random.seed(1)
+        torch.manual_seed(1)
+        generator.manual_seed(1)
+        if measures:
+            assert tidemark.OptimizedDataLoader(Drawing(), 4, shuffle=True, generator=generator).settings.measured_batches == 4
+            sampler = torch.utils.data.RandomSampler(Drawing(), generator=generator)
+            assert tidemark.OptimizedDataLoader(Drawing(), 4, sampler=sampler).settings.measured_batches == 4
+        drawn.append((random.random(), numpy.random.rand(), torch.rand(1).item(), generator.get_state().tolist()))
+    assert drawn[0] == drawn[1]
 
 
 def test_a_loader_with_workers_gives_every_sample() -> None:

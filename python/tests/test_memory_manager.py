@@ -139,6 +139,61 @@ def test_what_retrying_cannot_help() -> None:
         tidemark.retry_on_oom(never, batch, model=model)
 
 
+def test_errors_of_the_programs_own() -> None:
+    model = small_model()
+    batch = torch.ones(4, 5).double()
+
+    class Silent(RuntimeError):
+        def __str__(self) -> str:
+            raise KeyError("nothing to say")
+
+    def silent(part: Any, weight: float) -> None:
+        raise Silent
+
+    with pytest.raises(Silent):
+        tidemark.retry_on_oom(silent, batch, model=model)
+
+    def late(part: Any, weight: float) -> Any:
+        yield part
+
+    with pytest.raises(TypeError, match="yields or awaits"):
+        tidemark.retry_on_oom(late, batch, model=model)
+
+    class Attributes:
+        """A step whose attributes have the names of what calls it."""
+
+        def __init__(self) -> None:
+            self._step, self._model, self._size, self._run = 1, None, 2, "run"
+
+        def __call__(self, part: Any, weight: float) -> int:
+            return len(part)
+
+    assert tidemark.retry_on_oom(Attributes(), batch, model=model).values == [4]
+
+
+def test_an_error_that_the_program_is_handling_keeps_its_variables() -> None:
+    def fail() -> None:
+        found = 42
+        raise ValueError(found)
+
+    def step(part: Any, weight: float) -> None:
+        held = HeldTensor()
+        if len(part) > 2:
+            try:
+                raise out_of_memory()
+            except RuntimeError as first:
+                raise out_of_memory() from first
+        del held
+
+    try:
+        fail()
+    except ValueError as error:
+        assert tidemark.retry_on_oom(step, torch.ones(4, 5).double(), model=small_model()).retries == 1
+        assert error.__traceback__ is not None and error.__traceback__.tb_next is not None
+        assert error.__traceback__.tb_next.tb_frame.f_locals == {"found": 42}
+    assert HeldTensor.alive == 0, "tracebacks keep nothing"
+
+
 class Blocks(torch.nn.Module):  # type: ignore[misc]
     """A block that saves much, one that saves little, in a list as models have it."""
 

@@ -11,6 +11,9 @@ from typing import Any
 import pytest
 from recordings import MIB, cpu, read, script
 
+import tidemark
+from tidemark.notebook_output import RecordedCell
+
 nbformat = pytest.importorskip("nbformat")
 nbclient = pytest.importorskip("nbclient")
 pytest.importorskip("ipykernel")
@@ -123,3 +126,59 @@ for cell in (
     assert "TidemarkError" in done.stdout + done.stderr and "invalid choice: 'deep'" in done.stdout + done.stderr
     (site,) = cpu(read(tmp_path / "run.tide"))["call_sites_at_peak"]
     assert [(frame["file"], frame["line"]) for frame in site["stack"]["frames"][-2:]] == [("In[4]", 2), ("In[2]", 2)]
+
+
+def test_a_cell_ends_as_it_would_without_the_magic(tmp_path: Path) -> None:
+    """Whatever happens to its recording; and a process that a cell forks leaves the notebook's files alone."""
+    code = """
+import warnings
+from IPython.core.interactiveshell import InteractiveShell
+warnings.simplefilter("ignore")
+shell = InteractiveShell.instance()
+shell.colors = "NoColor"
+theirs = shell.compile.cache = lambda *words, cache=shell.compile.cache, **options: cache(*words, **options)
+remove = "import glob, os, shutil\\nfor one in glob.glob(os.environ['TMPDIR'] + '/tidemark-cells-*'): shutil.rmtree(one)\\n"
+for cell in (
+    "import torch, tidemark, tidemark.notebook",
+    "%load_ext tidemark",
+    "tidemark.notebook.load_ipython_extension(get_ipython())",
+    "%%tidemark\\n" + remove + "lost = torch.ones(30)\\n40 + 1",
+    "%%tidemark\\n" + remove + "raise KeyError('of the user')",
+    "%%tidemark -q\\n40 + 2",
+    "%%tidemark -q\\ntidemark.stop()\\n40 + 3",
+    "%%tidemark -q\\nimport asyncio\\nawait asyncio.sleep(0)",
+    "%%tidemark -o '\\n1",
+    "%%tidemark -q\\nimport atexit, os\\nfolder = tidemark.recording._current.path.rpartition('/')[0]\\n"
+    "def leave(ends=atexit._run_exitfuncs, exit=os._exit):\\n    try: ends()\\n    finally: exit(0)\\n"
+    "child = os.fork()\\nif child == 0: leave()\\n(os.waitpid(child, 0)[1], os.path.isdir(folder))",
+    "%unload_ext tidemark",
+):
+    done = shell.run_cell(cell)
+    print("cell:", done.result, repr(done.error_in_exec), flush=True)
+print("cell:", shell.compile.cache is theirs)
+"""
+    done = script(code, environment={"TMPDIR": str(tmp_path)}, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    ended = [line[len("cell: ") :] for line in done.stdout.splitlines() if line.startswith("cell: ")]
+    assert ended[:3] == ["None None"] * 3
+    assert ended[3:7] == ["41 None", "None KeyError('of the user')", "42 None", "43 None"]
+    assert ended[7].startswith("None TidemarkError('%%tidemark cannot await")
+    assert ended[8] == 'None TidemarkError("%%tidemark -o \': No closing quotation")'
+    assert ended[9:] == ["(0, True) None", "None None", "True"]
+
+
+def test_names_are_no_markup(tmp_path: Path) -> None:
+    """What a program calls its files, in what notebooks show."""
+    name = "</script><img src=x onerror=alert(1)>"
+    code = f"""
+import sys, torch, tidemark
+make = {{}}
+exec(compile("def make():\\n    return torch.ones(1000)", {name!r}, "exec"), {{"torch": torch}}, make)
+with tidemark.record(sys.argv[1]):
+    kept = make["make"]()
+"""
+    assert script(code, tmp_path / "run.tide").returncode == 0
+    run = tidemark.read(tmp_path / "run.tide")
+    shown = [RecordedCell(str(tmp_path / "run.tide")), run.summary(), run.table(), run.tree()]
+    for page in [one._repr_html_() for one in shown]:
+        assert "onerror" in page and "<img src" not in page and "</script" not in page

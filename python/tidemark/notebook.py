@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 import ast
 import atexit
+import inspect
+import os
 import shlex
 import shutil
 import tempfile
+import warnings
 from pathlib import Path
 from typing import Any, Callable
 
@@ -22,6 +25,7 @@ class _Cells:
 
     def __init__(self, shell: Any) -> None:
         self._compiler = shell.compile
+        self._instances = self._compiler.__dict__.get("cache")  # of another extension that stands there
         self._cache: Callable[..., str] = self._compiler.cache
         self._names: dict[str, str] = {}
         self.latest = 0  #: number of the cell that runs; IPython counts on before or after, depending on its version
@@ -31,7 +35,12 @@ class _Cells:
         on_load(self._tell_all)
 
     def restore(self) -> None:
-        del self._compiler.cache  # the class's own is what it was
+        if self._compiler.__dict__.get("cache") != self._name_new:
+            return  # another extension stands before this one, and calls it
+        if self._instances is None:
+            del self._compiler.cache
+        else:
+            self._compiler.cache = self._instances
 
     def _name_new(self, transformed_code: str, number: int = 0, *others: Any, **options: Any) -> str:
         """``CachingCompiler.cache()``, which IPython calls for each cell before it compiles it."""
@@ -82,7 +91,11 @@ class _Magic:
         ``%%tidemark [-o FILE] [-f] [-q] [--stacks ...] [--attribute on|off] [--sample-interval TIME] [--no-samples]
         [--max-size SIZE]``
         """
-        options = _Arguments().parse_args(shlex.split(line))
+        try:
+            words = shlex.split(line)
+        except ValueError as error:
+            raise TidemarkError(f"%%tidemark {line}: {error}") from error
+        options = _Arguments().parse_args(words)
         code, last = self._compile(cell)
         recording = record(
             options.output or self._temporary(),
@@ -93,14 +106,17 @@ class _Magic:
             max_size=options.max_size,
             force=options.force,
         )
+        recording.start()
         try:
-            with recording:
-                exec(code, self._shell.user_ns)
-                value = eval(last, self._shell.user_ns) if last is not None else None
-        finally:
-            if not options.quiet:
-                self._show(recording)
-        return value
+            exec(code, self._shell.user_ns)
+            return eval(last, self._shell.user_ns) if last is not None else None
+        finally:  # whatever is wrong with the recording: the cell ends as it would without
+            try:
+                recording.stop()
+                if not options.quiet:
+                    self._show(recording)
+            except TidemarkError as problem:
+                warnings.warn(str(problem), stacklevel=2)
 
     def _compile(self, cell: str) -> tuple[Any, Any]:
         """The cell's statements, and its last expression where it ends with one; with the lines that it has in the notebook."""
@@ -110,14 +126,19 @@ class _Magic:
         path = shell.compile.cache(transformed, self._cells.latest, source)
         tree = shell.transform_ast(shell.compile.ast_parse(transformed, filename=path))
         last = None
+        if (
+            compile(tree, path, "exec", shell.compile.flags | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, True).co_flags
+            & inspect.CO_COROUTINE
+        ):
+            raise TidemarkError("%%tidemark cannot await: use `with tidemark.record(path):` in the cell")
         if tree.body and isinstance(tree.body[-1], ast.Expr) and not transformed.rstrip().endswith(";"):
             last = compile(ast.Expression(tree.body.pop().value), path, "eval", shell.compile.flags, True)
         return compile(tree, path, "exec", shell.compile.flags, True), last
 
     def _temporary(self) -> str:
-        if self._folder is None:
+        if self._folder is None or not self._folder.is_dir():  # something cleans up in a long life
             self._folder = Path(tempfile.mkdtemp(prefix="tidemark-cells-"))
-            atexit.register(shutil.rmtree, self._folder, ignore_errors=True)
+            atexit.register(_remove, self._folder, os.getpid())
         self._count += 1
         return str(self._folder / f"cell-{self._cells.latest}-{self._count}.tide")
 
@@ -128,8 +149,14 @@ class _Magic:
             display(RecordedCell(recording.files[0].path))  # type: ignore[no-untyped-call, unused-ignore]
 
 
+def _remove(folder: Path, owner: int) -> None:
+    if os.getpid() == owner:  # not in a process that a cell has forked
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def load_ipython_extension(shell: Any) -> None:
     """What ``%load_ext tidemark`` calls: from now on there is ``%%tidemark``, and recordings call cells ``In[3]``."""
+    unload_ipython_extension(shell)  # where it is called twice
     shell.tidemark_cells = cells = _Cells(shell)
     shell.register_magic_function(_Magic(shell, cells), "cell", "tidemark")
 

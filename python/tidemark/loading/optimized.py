@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from tidemark._random import random_state_kept
 from tidemark.loading.batches import batch_bytes
 from tidemark.loading.prefetch import PrefetchLoader
 from tidemark.loading.processors import processors
@@ -133,7 +134,7 @@ class OptimizedDataLoader:
         }
         times: list[float] = []
         largest = 0
-        with torch.random.fork_rng(devices=[]):  # shuffling takes random numbers that belong to the training
+        with random_state_kept(*_generators(self.options)):  # shuffling and transforms take the training's random numbers
             batches = iter(DataLoader(self.dataset, batch_size=self.batch_size, num_workers=0, **options))
             until = time.perf_counter() + _TRIAL_S
             while len(times) < _TRIAL_BATCHES and (not times or time.perf_counter() < until):
@@ -145,3 +146,9 @@ class OptimizedDataLoader:
                 times.append(time.perf_counter() - began)
                 largest = max(largest, batch_bytes(batch, torch.Tensor))
         return times, largest or None
+
+
+def _generators(options: dict[str, Any]) -> list[Any]:
+    """PyTorch's generators that a ``DataLoader`` with these options draws from, beside the default one."""
+    sampler = options.get("sampler") or getattr(options.get("batch_sampler"), "sampler", None)
+    return [one for one in (options.get("generator"), getattr(sampler, "generator", None)) if one is not None]

@@ -117,6 +117,13 @@ class PrefetchLoader:
             raise AttributeError(name)
         return getattr(self.loader, name)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For other processes: the loader, which has not begun there."""
+        return {**self.__dict__, "_copies": None, "_iterations": None, "_ended": _Totals(), "_copied_bytes": 0}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _iterations=weakref.WeakSet())
+
     def report(self) -> PrefetchReport:
         """What was done so far."""
         totals = _Totals()

@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
 _STOP_S = 5.0
+
+_running: weakref.WeakSet[ReadAhead] = weakref.WeakSet()
+
+
+@atexit.register
+def _stop_all() -> None:
+    """Before the interpreter ends: it would take the thread away in the middle of PyTorch's code, which aborts then."""
+    until = time.monotonic() + _STOP_S
+    running = list(_running)
+    for ahead in running:
+        ahead.stop(0)
+    for ahead in running:
+        ahead.stop(until - time.monotonic())
 
 
 class ReadAhead:
@@ -38,6 +53,7 @@ class ReadAhead:
         self._without_room_since: float | None = None
         self._thread = threading.Thread(target=self._run, name="tidemark-prefetch", daemon=True)
         self._thread.start()
+        _running.add(self)
 
     def next(self) -> Any:
         """The next item. Raises ``StopIteration`` after the last one."""
@@ -56,18 +72,21 @@ class ReadAhead:
                 self._changed.notify_all()
                 return item
             problem, self._problem = self._problem, None
-        if problem is not None:
-            raise problem
-        raise StopIteration
+        try:
+            raise problem or StopIteration
+        finally:
+            problem = None  # which has this frame in its traceback: nothing that it holds should wait for the collector
 
-    def stop(self) -> None:
+    def stop(self, wait_s: float = _STOP_S) -> None:
         """End the thread, and drop what it has made. It is waited for, unless ``make`` takes longer than some seconds."""
+        if self._process != os.getpid():
+            return  # the thread is not here, and may have had the lock when the process was forked
         with self._changed:
             self._stopped = True
             self._items.clear()
             self._changed.notify_all()
-        if self._process == os.getpid() and threading.current_thread() is not self._thread:
-            self._thread.join(_STOP_S)
+        if threading.current_thread() is not self._thread:
+            self._thread.join(max(0.0, wait_s))
 
     def _run(self) -> None:
         make, room = self._make, self._room
@@ -91,7 +110,7 @@ class ReadAhead:
         except BaseException as error:
             problem = error
         with self._changed:
-            self._problem = problem
+            self._problem, problem = problem, None
             self._ended = True
             self._changed.notify_all()
 
@@ -125,9 +144,9 @@ def iterate(ahead: ReadAhead, hand_over: Callable[[Any], Any]) -> Iterator[Any]:
     try:
         while True:
             try:
-                item = ahead.next()
+                ready = [ahead.next()]
             except StopIteration:
                 return
-            yield hand_over(item)
+            yield hand_over(ready.pop())  # no name here holds an item that the caller has
     finally:
         ahead.stop()

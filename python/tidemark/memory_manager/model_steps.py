@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from tidemark._random import random_state_kept
 from tidemark._torch import require_torch
 
 InputOf = Callable[[int], Any]
@@ -26,9 +27,8 @@ def unchanged(model: Any) -> Any:
     torch = require_torch("The memory manager")
     buffers = [(buffer, buffer.detach().clone()) for buffer in model.buffers()]
     modes = [(module, module.training) for module in model.modules()]
-    devices = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []
     try:
-        with torch.random.fork_rng(devices), torch.enable_grad():
+        with random_state_kept(), torch.enable_grad():
             model.train()
             yield
     finally:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import sys
 import traceback
+from types import FrameType
 from typing import Any
 
 from tidemark._torch import torch_if_loaded
@@ -27,11 +29,26 @@ def is_out_of_memory(error: BaseException) -> bool:
     kind = getattr(torch, "OutOfMemoryError", None) or getattr(getattr(torch, "cuda", None), "OutOfMemoryError", None)
     if kind is not None and isinstance(error, kind):
         return True
-    return isinstance(error, RuntimeError) and any(word in str(error) for word in _WORDS)
+    return isinstance(error, RuntimeError) and any(word in _message(error) for word in _WORDS)
+
+
+def _message(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # of the program's own class
+        return ""
 
 
 def forget(error: BaseException) -> None:
-    """Let go of the variables in the frames that an error, and those it came from, went through: tensors of the failed step."""
+    """Let go of the variables in the frames that an error, and those it came from, went through: tensors of the failed step.
+
+    What code that still runs has caught is its own: an error that the program was handling when the step began.
+    """
+    running: set[FrameType] = set()
+    frame = sys._getframe()
+    while frame is not None:
+        running.add(frame)
+        frame = frame.f_back  # type: ignore[assignment]
     seen: set[int] = set()
     left: list[BaseException | None] = [error]
     while left:
@@ -39,8 +56,11 @@ def forget(error: BaseException) -> None:
         if one is None or id(one) in seen:
             continue
         seen.add(id(one))
-        traceback.clear_frames(one.__traceback__)  # frames that still run are left alone
-        left += [one.__cause__, one.__context__]
+        trace = one.__traceback__
+        if one is not error and trace is not None and trace.tb_frame in running:
+            continue
+        traceback.clear_frames(trace)  # frames that still run are left alone
+        left += [one.__cause__, one.__context__, *getattr(one, "exceptions", ())]  # those of a group
 
 
 def free_caches(device: int | None = None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, overload
@@ -29,10 +30,12 @@ class MicroBatches:
 
 class _Retrying:
     def __init__(self, step: Step, model: Any, samples: int | None) -> None:
+        if inspect.isgeneratorfunction(step) or inspect.iscoroutinefunction(step) or inspect.isasyncgenfunction(step):
+            raise TypeError("retry_on_oom: a step that yields or awaits does not run when it is called")
         self._step = step
         self._model = model
         self._size = samples
-        functools.update_wrapper(self, step)
+        functools.update_wrapper(self, step, updated=())  # a callable object's attributes may have the names of ours
 
     def __call__(self, batch: Any) -> MicroBatches:
         parameters = _parameters(self._model)
@@ -119,6 +122,7 @@ def retry_on_oom(
         micro_batch: Begin with parts of so many samples.
 
     Raises:
+        TypeError: for a step that is a generator or a coroutine.
         ValueError: where there are gradients already, or the batch has no dimension of samples.
     """
     if micro_batch is not None and micro_batch < 1:
