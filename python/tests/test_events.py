@@ -68,6 +68,16 @@ def test_events_of_a_program_on_the_cpu(tmp_path: Path, capsys: pytest.CaptureFi
     assert "Event: forward" in err  # the console's echo
 
 
+def test_a_clock_that_is_set_changes_no_duration(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    profiler = GPUMemoryProfiler(log_dir=tmp_path, enable_file_logging=False)
+    real = time.time
+    for step, name in ((0, "before"), (-7200, "set back"), (7200, "set forward")):
+        monkeypatch.setattr(time, "time", lambda step=step: real() + step)
+        profiler.record(name)
+    times = [profiler.records[name][0]["time"] for name in ("before", "set back", "set forward")]
+    assert 0 <= times[0] <= times[1] <= times[2] < 3600
+
+
 def test_details_have_shapes_types_and_bytes(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     profiler = GPUMemoryProfiler(tmp_path)

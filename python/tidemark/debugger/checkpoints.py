@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
+from tidemark._clock import steady_time
 from tidemark._language import say
 from tidemark._sizes import to_mb
 from tidemark.debugger.devices import gpu_memory, host_memory
@@ -32,7 +32,7 @@ class Checkpoint(Result):
         super().__init__(
             name=name,
             timestamp=datetime.now().isoformat(timespec="microseconds"),
-            time=time.time(),
+            time=steady_time(),
             memory_usage=usage,
             gpu_memory=usage.gpu_memory,
             system_memory=usage.system_memory,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import gc
 import os
-import time
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any, Callable, TypeVar
 
+from tidemark._clock import steady_time
 from tidemark._language import say
 from tidemark._sizes import MIB, signed_mb, to_mb
 from tidemark._torch import torch_if_loaded
@@ -30,7 +30,7 @@ def measure(name: str) -> Result:
     return Result(
         name=name,
         timestamp=datetime.now().isoformat(timespec="microseconds"),
-        time=time.time(),
+        time=steady_time(),
         gpu_memory=gpu_memory(),
         system_memory=host_memory(),
     )

@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from tidemark._clock import steady_time
 from tidemark._language import say
 from tidemark._recorder import mark
 from tidemark._sizes import MIB
@@ -61,7 +62,7 @@ class GPUMemoryProfiler:
             self.logger, self._log_path = open_log(self.log_dir, max_log_bytes, max_log_age_s, log_backups)
             self._write_header()
             self._writer = LineWriter(self.logger)
-        self.start_time = time.time()
+        self.start_time = steady_time()
 
     @property
     def log_file(self) -> str | None:
@@ -84,7 +85,7 @@ class GPUMemoryProfiler:
     def record(self, event: str, info: object | None = None) -> None:
         """Records an event now; ``info`` is free text for the log, such as ``"loss=0.1234"``."""
         now = time.time()
-        recorded = Event(str(event), now - self.start_time, now, self._read(), None if info is None else str(info))
+        recorded = Event(str(event), steady_time() - self.start_time, now, self._read(), None if info is None else str(info))
         self._events.append(recorded)
         if self._writer is not None:
             self._writer.put((now, partial(event_line, recorded, self.lang)))
