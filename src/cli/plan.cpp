@@ -445,7 +445,10 @@ int run(PlanOptions& options) {
   program.preload = phantom->preload();
   program.environment = phantom->environment();
   program.only_recorded = true;  // otherwise it would run without the phantom GPU, perhaps on a real one
-  if (has_nvidia_driver()) program.prepare = refuse_nvidia_driver;
+  if (has_nvidia_driver()) {
+    program.prepare = refuse_nvidia_driver;
+    program.recorder.seccomp_filters = 1;
+  }
   program.recorder.samples.open_sources = [folder = phantom->folder(), planned_gpu] {
     std::vector<OpenedSource> sources;
     sources.push_back({"nvidia", make_phantom_source(folder, planned_gpu), "", ""});

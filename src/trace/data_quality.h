@@ -103,6 +103,7 @@ inline constexpr QualityFacts kQualityTable[] = {
     {QualityId::recorder_stopped, "recorder_stopped", Severity::error, QualityUnit::events, true},
     {QualityId::started_inside, "started_inside", Severity::info, QualityUnit::occurrences, false},
     {QualityId::audit_hooks, "audit_hooks", Severity::info, QualityUnit::occurrences, false},
+    {QualityId::barred_threads, "barred_threads", Severity::error, QualityUnit::events, true},
 
     {QualityId::unknown_loss, "unknown_loss", Severity::warning, QualityUnit::losses, true},
     {QualityId::unknown_definitions, "unknown_definitions", Severity::warning, QualityUnit::definitions, true},

@@ -32,6 +32,7 @@ enum class QualityId : std::uint8_t {
   recorder_stopped = 19,
   started_inside = 20,
   audit_hooks = 21,
+  barred_threads = 22,
 
   // Found when a recording is read.
   unknown_loss,

@@ -133,8 +133,11 @@ std::optional<Cgroup> Cgroup::find(const std::string& process, bool or_top, cons
     std::error_code error;
     if (rest && fs::exists(top + *rest, error)) return Cgroup(group->version, top + *rest, top.size());
   }
-  if (mounts.empty() || !or_top) return std::nullopt;
-  const std::string top = root + mounts.front().point;
+  // A mount from before a namespace began shows groups above it first: its top is another group's.
+  const auto shown =
+      std::find_if(mounts.begin(), mounts.end(), [](const Mount& mount) { return !is_in(mount.root, "/.."); });
+  if (shown == mounts.end() || !or_top) return std::nullopt;
+  const std::string top = root + shown->point;
   return Cgroup(group->version, top, top.size());
 }
 

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cstddef>
 
+#include "collect/process/filtered.h"
 #include "collect/process/key_table.h"
 #include "collect/process/python/safe_read.h"
 
@@ -147,7 +148,7 @@ NodeClass node_class(const void* node) noexcept {
   if (*name == '*') ++name;  // of a type that only one library knows
   if (::strcmp(name, kPythonNode) != 0) return {name, false};
   const int saved = errno;
-  if (python_object_word.load(std::memory_order_relaxed) == 0) find_python_object(node);
+  if (python_object_word.load(std::memory_order_relaxed) == 0 && !filtered()) find_python_object(node);
   errno = saved;
   python_vtable.store(vtable, std::memory_order_relaxed);
   const char* python = python_name(node);

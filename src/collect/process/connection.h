@@ -16,6 +16,7 @@ void configure_connection(const char* path) noexcept;
 /// Where the recorder's own memory is mapped when nothing else is: far below what mmap() chooses, so that a recorded
 /// program's mappings lie where they would without it.
 inline constexpr std::uintptr_t kThreadsAddress = std::uintptr_t{1} << 44;
+inline constexpr std::uintptr_t kThreadsStride = std::uintptr_t{1} << 21;  ///< from one thread's to the next
 inline constexpr std::uintptr_t kRingAddress = kThreadsAddress + (std::uintptr_t{1} << 40);
 
 /// Makes the shared memory, hands it to the recorder and closes every descriptor again (the program may close or reuse
@@ -30,7 +31,7 @@ void close_connection(ring::Shared* shared) noexcept;
 [[nodiscard]] bool recorder_alive() noexcept;
 
 /// Why a process has no recording; the recorder reads these letters.
-enum class Unrecorded : char { no_torch = 'N', torch_seen = 'T', could_not_start = 'F' };
+enum class Unrecorded : char { no_torch = 'N', torch_seen = 'T', could_not_start = 'F', filtered = 'S' };
 
 /// Leaves a mark beside the socket.
 void report_unrecorded(Unrecorded reason) noexcept;

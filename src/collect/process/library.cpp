@@ -9,6 +9,7 @@
 #include "collect/process/driver/subscription.h"
 #include "collect/process/elf_dynamic.h"
 #include "collect/process/event_writer.h"
+#include "collect/process/filtered.h"
 #include "collect/process/hooks_torch.h"
 #include "collect/process/script/objects_script.h"
 #include "collect/process/stack_capture.h"
@@ -63,7 +64,7 @@ int is_torch(dl_phdr_info* info, std::size_t /*size*/, void* /*data*/) noexcept 
 
 // So that `tidemark run` can say why nothing was recorded.
 __attribute__((destructor)) void on_unload() noexcept {
-  if (session.shared != nullptr || !connection_configured()) return;
+  if (session.shared != nullptr || !connection_configured() || filtered()) return;
   report_unrecorded(::dl_iterate_phdr(is_torch, nullptr) != 0 ? Unrecorded::torch_seen : Unrecorded::no_torch);
 }
 

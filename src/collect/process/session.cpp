@@ -4,6 +4,7 @@
 #include <linux/membarrier.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -16,6 +17,7 @@
 #include <cstdint>
 
 #include "collect/process/connection.h"
+#include "collect/process/filtered.h"
 #include "collect/process/lane_writer.h"
 #include "collect/process/script/model_script.h"
 #include "collect/process/script/objects_script.h"
@@ -43,7 +45,7 @@ void pause() noexcept {
 // between, so that one of the two sees the other without a barrier in each event. Kernels without the call get time
 // instead: what a processor has stored becomes visible within nanoseconds.
 void have_all_threads_pass_a_barrier() noexcept {
-  if (::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0) != 0 ||
+  if (filtered() || ::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0) != 0 ||
       ::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0) != 0) {
     for (int count = 0; count < 10; ++count) pause();
   }
@@ -135,25 +137,36 @@ void switch_off(const char* why) noexcept {
   if (session.gate->state.exchange(kOff, std::memory_order_acq_rel) != kOff && why != nullptr) say(why);
 }
 
-ThreadState* map_threads() noexcept {
-  void* threads = ::mmap(reinterpret_cast<void*>(kThreadsAddress), sizeof(ThreadState) * ring::kLaneCount,
-                         PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (threads != MAP_FAILED) return static_cast<ThreadState*>(threads);
-  say("recording is off: no memory for it; the program continues");
-  return nullptr;
+// One thread's: what is mapped counts against the program's limits (RLIMIT_AS, RLIMIT_DATA), used or not.
+ThreadState* map_thread(std::size_t index) noexcept {
+  void* const place = reinterpret_cast<void*>(kThreadsAddress + index * kThreadsStride);
+  void* thread =
+      ::mmap(place, sizeof(ThreadState), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return thread != MAP_FAILED ? static_cast<ThreadState*>(thread) : nullptr;
+}
+
+constinit std::atomic<bool> no_room{false};  // for one more: further ones do not try
+
+void unmap_threads() noexcept {
+  for (ThreadState*& thread : session.threads) {
+    if (thread != nullptr) ::munmap(thread, sizeof(ThreadState));
+    thread = nullptr;
+  }
 }
 
 // Hands memory to the recorder. What an earlier recording of this process had stays where it is, because a thread may
 // just be about to look there; see end_session().
 bool connect() noexcept {
+  if (filtered()) {
+    report_unrecorded(Unrecorded::filtered);  // `tidemark run` says it: a message here takes more calls
+    return false;
+  }
   if (session.shared != nullptr && session.pid != ::getpid()) {  // a forked child: drop what belongs to the parent
     ::munmap(session.shared, sizeof(ring::Shared));
-    ::munmap(session.threads, sizeof(ThreadState) * ring::kLaneCount);
+    unmap_threads();
     session.shared = nullptr;
-    session.threads = nullptr;
   }
-  if (session.threads == nullptr) session.threads = map_threads();
-  if (session.threads == nullptr) return false;
+  no_room.store(false, std::memory_order_relaxed);
   ring::Shared* shared = open_connection(session.clock, session.shared);
   if (shared == nullptr) return false;
   session.shared = shared;
@@ -179,16 +192,27 @@ void forget_earlier_recording(ThreadState* thread, ring::Lane* lane) noexcept {
   thread->epoch = session.epoch;
 }
 
+ThreadState* barred() noexcept {
+  session.shared->control.barred_drops.fetch_add(1, std::memory_order_relaxed);
+  return nullptr;
+}
+
 ThreadState* claim_lane() noexcept {
-  const auto tid = static_cast<std::uint32_t>(::syscall(SYS_gettid));
+  if (no_room.load(std::memory_order_relaxed)) return barred();
   for (std::size_t index = 0; index < ring::kLaneCount; ++index) {
     ring::Lane* lane = &session.shared->lanes[index];
+    if (lane->owner.load(std::memory_order_relaxed) != 0) continue;
+    if (filtered()) return barred();
+    const auto tid = static_cast<std::uint32_t>(::syscall(SYS_gettid));
     std::uint32_t free = 0;
-    if (lane->owner.load(std::memory_order_relaxed) != 0 ||
-        !lane->owner.compare_exchange_strong(free, tid, std::memory_order_acq_rel)) {
-      continue;
+    if (!lane->owner.compare_exchange_strong(free, tid, std::memory_order_acq_rel)) continue;
+    if (session.threads[index] == nullptr) session.threads[index] = map_thread(index);
+    ThreadState* thread = session.threads[index];
+    if (thread == nullptr) {
+      no_room.store(true, std::memory_order_relaxed);
+      lane->owner.store(0, std::memory_order_release);
+      return barred();
     }
-    ThreadState* thread = &session.threads[index];
     forget_earlier_recording(thread, lane);
     lane->connection.store(static_cast<std::uint32_t>(session.epoch), std::memory_order_relaxed);
     thread->writer.open(session.shared, lane);
@@ -253,7 +277,7 @@ const char* setting(const char* const* environment, const char* name) noexcept {
 
 }  // namespace
 
-Session session = {&fallback_gate, nullptr, nullptr, 0, 0, ring::Clock::monotonic, {false, false}, false, {false}, {0}};
+Session session = {&fallback_gate, nullptr, {}, 0, 0, ring::Clock::monotonic, {false, false}, false, {false}, {0}};
 thread_local constinit ThreadLink thread_link = {kNoEpoch, nullptr};
 
 ThreadState* enter_thread(Start start) noexcept {
@@ -287,7 +311,7 @@ void event_dropped(ThreadState* thread) noexcept {
   dropped.store(before + 1, std::memory_order_relaxed);  // this thread is the only writer
   if (session.shared->control.stop.load(std::memory_order_relaxed) != 0) {
     switch_off(nullptr);
-  } else if (before % 65536 == 0) {
+  } else if (before % 65536 == 0 && !filtered()) {
     const int saved = errno;
     if (!recorder_alive()) switch_off("recording stopped: the recorder has exited; the program continues");
     errno = saved;
@@ -300,6 +324,8 @@ void configure_session(const char* const* environment) noexcept {
   const bool both = stacks != nullptr && ::strcmp(stacks, "both") == 0;
   session.stacks.native = both || (stacks != nullptr && ::strcmp(stacks, "native") == 0);
   session.stacks.python = both || stacks == nullptr || ::strcmp(stacks, "python") == 0;
+  const char* filters = setting(environment, ring::kFiltersVariable);
+  set_expected_filters(filters == nullptr ? 0 : static_cast<std::uint32_t>(::strtoul(filters, nullptr, 10)));
   const char* attribute = setting(environment, ring::kAttributeVariable);
   session.attribute = attribute == nullptr || ::strcmp(attribute, "off") != 0;
 #if defined(__x86_64__)
@@ -340,7 +366,7 @@ bool end_session() noexcept {
     close_connection(shared);
   } else {  // somebody may go on writing there: it is left alone, and the next recording gets memory of its own
     session.shared = nullptr;
-    session.threads = nullptr;
+    for (ThreadState*& thread : session.threads) thread = nullptr;
   }
   return true;
 }

@@ -55,11 +55,11 @@ struct Gate {
 };
 
 struct Session {
-  Gate* gate;            ///< in memory that the kernel wipes on fork
-  ring::Shared* shared;  ///< null until connected
-  ThreadState* threads;  ///< kLaneCount of them
-  std::uint64_t epoch;   ///< of the latest connection
-  std::int32_t pid;      ///< of the process that made it
+  Gate* gate;                              ///< in memory that the kernel wipes on fork
+  ring::Shared* shared;                    ///< null until connected
+  ThreadState* threads[ring::kLaneCount];  ///< each made when its lane is first claimed
+  std::uint64_t epoch;                     ///< of the latest connection
+  std::int32_t pid;                        ///< of the process that made it
   ring::Clock clock;
   StackMode stacks;
   bool attribute;  ///< record what memory belongs to: modules and their tensors, autograd nodes

@@ -15,10 +15,14 @@
 
 #include "collect/machine/processes.h"
 #include "collect/recorder/process_facts.h"
+#include "collect/ring/seccomp.h"
 
 namespace tidemark {
 
 namespace {
+
+constexpr char kFiltered[] =
+    "a process put itself under a seccomp filter, which may end it for system calls of recording";
 
 // While events come in, the rings are looked at this often: at 20 million events a second they hold 25 ms.
 constexpr int kBusyIntervalMs = 10;
@@ -132,6 +136,8 @@ std::vector<std::string> Recorder::environment() const {
       fmt::format("{}={}", ring::kStacksVariable, options_.stack_mode),
       fmt::format("{}={}", ring::kAttributeVariable, options_.attribute ? "on" : "off"),
       fmt::format("{}={}", ring::kClockVariable, clock_.clock() == ring::Clock::tsc ? "tsc" : "monotonic")};
+  const std::uint32_t filters = ring::seccomp_filters() + options_.seccomp_filters;
+  if (filters > 0) variables.push_back(fmt::format("{}={}", ring::kFiltersVariable, filters));
   if (options_.paused) variables.push_back(fmt::format("{}=1", ring::kPausedVariable));
   return variables;
 }
@@ -377,7 +383,18 @@ void Recorder::finish(std::chrono::milliseconds grace) {
     end(client, false);
   }
   clients_.clear();
+  note_filtered();
   notices_.say_counts();
+}
+
+// They say nothing themselves, which takes system calls.
+void Recorder::note_filtered() {
+  const std::string marks = folder_.marks();
+  const auto count = static_cast<std::uint64_t>(std::count(marks.begin(), marks.end(), 'S'));
+  if (count == 0) return;
+  if (unrecorded_.count == 0) unrecorded_.reason = kFiltered;
+  unrecorded_.count += count;
+  notices_.say(Notices::Kind::not_recorded, fmt::format("not recorded: {}", kFiltered));
 }
 
 std::string Recorder::no_recording_reason() const {

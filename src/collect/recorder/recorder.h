@@ -58,6 +58,7 @@ struct RecorderOptions {
   bool attribute = true;              ///< also what memory belongs to: modules, tensors of the model, autograd nodes
   bool paused = false;                ///< processes record nothing until they resume
   bool manual = false;                ///< the program loads the collector itself
+  std::uint32_t seccomp_filters = 0;  ///< that the program is put under when it is started
   SampleOptions samples = {};
   std::optional<KeepOptions> keep = {};  ///< only the last part is kept, and written when something happens
 };
@@ -141,6 +142,7 @@ class Recorder {
   bool end_earlier_image(pid_t pid);
   /// The process is gone, and had not ended its recording.
   void record_exit_reason(const Client& client);
+  void note_filtered();
   void not_recorded(pid_t pid, const std::string& why);
   void take_samples();
   void name_workers(HostPartsSample& sample) const;

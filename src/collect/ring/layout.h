@@ -76,6 +76,7 @@ struct Control {
   std::atomic<std::uint32_t> ended;
   std::atomic<std::uint32_t> stop;
   std::atomic<std::uint32_t> thread_limit_drops;  ///< events of threads that found no lane
+  std::atomic<std::uint32_t> barred_drops;        ///< events of threads that a limit or a seccomp filter keeps out
 };
 
 /// In Lane::connection: a question (kQuestionStem) waits for the process.
@@ -242,7 +243,8 @@ inline constexpr char kStacksVariable[] = "TIDEMARK_STACKS";        ///< none, p
 inline constexpr char kAttributeVariable[] = "TIDEMARK_ATTRIBUTE";  ///< "off": record nothing but events and stacks
 inline constexpr char kPausedVariable[] = "TIDEMARK_PAUSED";        ///< set: the program calls tidemark_resume() first
 inline constexpr char kInjectionVariable[] = "CUDA_INJECTION64_PATH";  ///< a library that the CUDA driver loads
-inline constexpr char kClockVariable[] = "TIDEMARK_CLOCK";  ///< "tsc" where the recorder found it trustworthy
+inline constexpr char kFiltersVariable[] = "TIDEMARK_FILTERS";  ///< seccomp filters that programs begin with, if any
+inline constexpr char kClockVariable[] = "TIDEMARK_CLOCK";      ///< "tsc" where the recorder found it trustworthy
 
 /// First message on the socket (SOCK_SEQPACKET); the memfd comes with it as SCM_RIGHTS.
 struct Hello {

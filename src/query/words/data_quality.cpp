@@ -52,6 +52,13 @@ constexpr QualityTemplate kTemplates[] = {
      "the program has audit hooks (sys.addaudithook), so no Python code of Tidemark runs in it: the names of its "
      "modules, parameters "
      "and optimizer states are unknown from then on"},
+    {QualityId::barred_threads,
+     "{count} events of threads were not recorded: a limit of memory (ulimit -v) or a seccomp filter of the program "
+     "kept "
+     "recording out of them",
+     "1 event of a thread was not recorded: a limit of memory (ulimit -v) or a seccomp filter of the program kept "
+     "recording "
+     "out of it"},
 
     {QualityId::unknown_loss, "{count} losses of a kind that this version of tidemark does not know[ ({detail})]",
      "1 loss of a kind that this version of tidemark does not know[ ({detail})]"},

@@ -10,6 +10,7 @@
 #include <atomic>
 
 #include "collect/process/connection.h"
+#include "collect/process/filtered.h"
 #include "collect/process/python/python_walker.h"
 #include "collect/process/script/script.h"
 #include "collect/ring/layout.h"
@@ -29,6 +30,7 @@ constinit std::atomic<bool> answering{false};  // a thread is at it
 
 // The file of the question. False where there is none.
 bool find_question(char (&path)[PATH_MAX]) noexcept {
+  if (filtered()) return false;
   const char* socket = recorder_socket();
   const char* end = ::strrchr(socket, '/');
   if (end == nullptr) return false;

@@ -164,7 +164,9 @@ std::uint64_t Session::dropped_by_lanes() const {
 }
 
 std::uint64_t Session::dropped_count() const {
-  return dropped_by_lanes() + memory_->get()->control.thread_limit_drops.load(std::memory_order_relaxed);
+  const ring::Control& control = memory_->get()->control;
+  return dropped_by_lanes() + control.thread_limit_drops.load(std::memory_order_relaxed) +
+         control.barred_drops.load(std::memory_order_relaxed);
 }
 
 void Session::add_losses() {
@@ -188,6 +190,7 @@ void Session::add_losses() {
   add(QualityId::reentrant, reentrant);
   add(QualityId::thread_limit, memory_->get()->control.thread_limit_drops.load(std::memory_order_relaxed),
       ring::kLaneCount);
+  add(QualityId::barred_threads, memory_->get()->control.barred_drops.load(std::memory_order_relaxed));
   add(QualityId::driver_frees, driver_memory_.unmatched());
   add(QualityId::stack_truncated, truncated, ring::kMaxFrames);
 }

@@ -150,6 +150,15 @@ TEST(Cgroup, NoControlGroups) {
   EXPECT_FALSE(Cgroup::of_this_process(folder.path())) << "not mounted";
 }
 
+// `unshare --cgroup` alone: the mount is that of before, and shows the groups above.
+TEST(Cgroup, HierarchyFromBeforeTheNamespace) {
+  const TemporaryFolder folder;
+  folder.write("proc/self/cgroup", "0::/\n");
+  folder.write("proc/self/mountinfo", "34 22 0:27 /../.. /cg rw - cgroup2 cgroup2 rw\n");
+  folder.write("cg/memory.max", "1073741824\n");
+  EXPECT_FALSE(Cgroup::of_this_process(folder.path()));
+}
+
 TEST(Cgroup, GroupWithoutFilesSaysNothing) {
   const TemporaryFolder folder;
   folder.write("proc/self/cgroup", "0::/\n");
