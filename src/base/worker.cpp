@@ -29,19 +29,29 @@ void Worker::add(Work work) {
   }
 }
 
+void Worker::wait(std::chrono::milliseconds patience) {
+  std::unique_lock lock(mutex_);
+  if (thread_.joinable()) changed_.wait_for(lock, patience, [this] { return waiting_.empty() && !busy_; });
+}
+
+void Worker::stop() {
+  const std::lock_guard lock(mutex_);
+  if (thread_.joinable()) {
+    dropped_ += waiting_.size();
+    waiting_.clear();
+  }
+  finished_ = true;
+  stopping_ = true;
+  changed_.notify_all();
+}
+
 void Worker::finish(std::chrono::milliseconds patience) {
+  wait(patience);
+  stop();
   {
     std::unique_lock lock(mutex_);
-    if (thread_.joinable()) {
-      changed_.wait_for(lock, patience, [this] { return waiting_.empty() && !busy_; });
-      dropped_ += waiting_.size();
-      waiting_.clear();
-    }
-    finished_ = true;
-    stopping_ = true;
-    while (!waiting_.empty()) work(lock);
+    while (!thread_.joinable() && !waiting_.empty()) work(lock);
   }
-  changed_.notify_all();
   if (thread_.joinable()) thread_.join();
 }
 

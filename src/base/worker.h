@@ -32,8 +32,12 @@ class Worker {
   Worker& operator=(const Worker&) = delete;
 
   void add(Work work);
-  /// Waits until all work is done, but no longer than this; then tells the work under way to stop, and waits for that.
-  /// Without a thread the work is done here, as work that has to come to an end. What is added later is dropped.
+  /// Waits until all work is done, but no longer than this, or until there is no thread for it.
+  void wait(std::chrono::milliseconds patience);
+  /// Tells the work under way to come to an end. What waits, and what is added later, is dropped.
+  void stop();
+  /// wait(), stop(), and waits for the work under way. Without a thread the work is done here, as work that has to come
+  /// to an end.
   void finish(std::chrono::milliseconds patience);
 
   /// True once work under way has to come to an end. For whoever does the work.

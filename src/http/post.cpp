@@ -114,8 +114,10 @@ Result<PostAnswer> post(const PostRequest& request, const std::atomic<bool>& sto
 
   const curl::Code code = f.easy_perform(handle.get());
   if (code != curl::kOk && !received.is_cut) {
-    return Error{
-        fmt::format("{}: {}", shown_url(request.url), problem[0] != 0 ? problem.data() : f.easy_strerror(code))};
+    const std::string why = received.header_bytes > kMaxHeaderBytes ? "answers with more than 64 KiB of headers"
+                            : problem[0] != 0                       ? problem.data()
+                                                                    : f.easy_strerror(code);
+    return Error{fmt::format("{}: {}", shown_url(request.url), why)};
   }
   long status = 0;
   f.easy_getinfo(handle.get(), curl::kResponseCode, &status);

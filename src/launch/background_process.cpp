@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -68,6 +69,15 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::seconds kPatienceToEnd{3};  // with a process that was asked to end
 constexpr std::chrono::milliseconds kPauseToEnd{20};
 
+// All others are closed when the program is executed: libraries open some (libcurl its connections, drivers their
+// devices) that would be passed on. Linux 5.11.
+void keep_standard_descriptors() {
+#ifdef SYS_close_range
+  constexpr unsigned kWhenExecuted = 1U << 2;  // CLOSE_RANGE_CLOEXEC
+  ::syscall(SYS_close_range, STDERR_FILENO + 1, ~0U, kWhenExecuted);
+#endif
+}
+
 // In the child, before it executes the program.
 void become_background(pid_t parent, int nothing, StandardDescriptors descriptors) {
   ::setpgid(0, 0);
@@ -76,12 +86,11 @@ void become_background(pid_t parent, int nothing, StandardDescriptors descriptor
   ::dup2(descriptors.in < 0 ? nothing : descriptors.in, STDIN_FILENO);
   ::dup2(descriptors.out < 0 ? nothing : descriptors.out, STDOUT_FILENO);
   ::dup2(descriptors.err < 0 ? nothing : descriptors.err, STDERR_FILENO);
+  keep_standard_descriptors();
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
-
-using Clock = std::chrono::steady_clock;
 
 // Reads until the end. False when the time is over before.
 bool read_all(const ScopedFd& fd, Clock::time_point deadline, std::string& text) {

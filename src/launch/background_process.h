@@ -44,8 +44,9 @@ struct ProcessEnd {
   std::uint64_t host_bytes = 0;  ///< the highest resident memory of one of its processes
 };
 
-/// A child in a process group of its own, in which no signal is blocked. It gets SIGTERM when this process goes; its
-/// group is ended with this object, and what it left of its group when it has ended. Move-only.
+/// A child in a process group of its own, in which no signal is blocked, with no descriptors but the standard ones. It
+/// gets SIGTERM when this process goes; its group is ended with this object, and what it left of its group when it has
+/// ended. Move-only.
 class BackgroundProcess {
  public:
   /// The error says which program could not be run.

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <numeric>
 #include <thread>
 #include <utility>
 
@@ -34,14 +35,25 @@ Result<ScopedFd> file_with(const std::string& content) {
 
 }  // namespace
 
-RiskActions::RiskActions(RiskActionOptions options)
-    : options_(std::move(options)),
-      limit_(options_.interval),
-      worker_(kMaxActionsWaiting,
-              [this](const std::string& why) { options_.problem(fmt::format("commands and webhooks: {}", why)); }) {}
+RiskActions::RiskActions(RiskActionOptions options) : options_(std::move(options)), limit_(options_.interval) {
+  for (std::size_t index = 0; index < options_.actions.size(); ++index) {
+    workers_.emplace_back(kMaxActionsWaiting, [this](const std::string& why) {
+      options_.problem(fmt::format("commands and webhooks: {}", why));
+    });
+  }
+}
 
 RiskActions::~RiskActions() {
-  worker_.finish(kPatienceWithActions);
+  const auto deadline = std::chrono::steady_clock::now() + kPatienceWithActions;
+  for (Worker& worker : workers_) {
+    worker.wait(std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now()));
+  }
+  for (Worker& worker : workers_) worker.stop();
+}
+
+std::uint64_t RiskActions::dropped() const {
+  return std::accumulate(workers_.begin(), workers_.end(), std::uint64_t{0},
+                         [](std::uint64_t sum, const Worker& worker) { return sum + worker.dropped(); });
 }
 
 void RiskActions::act_on(const RiskChange& change, const std::function<std::string()>& json) {
@@ -52,18 +64,18 @@ void RiskActions::act_on(const RiskChange& change, const std::function<std::stri
     const std::string key = fmt::format("{} {} {}", index, name_of(change.now.level), change.device);
     if (!limit_.allow(key, RateLimit::Clock::now())) continue;
     if (text.empty()) text = json();
-    worker_.add([this, &action, text] { act(action, text); });
+    Worker& worker = workers_[index];
+    worker.add([this, &action, &worker, text] { act(action, text, worker.stopping()); });
   }
 }
 
-void RiskActions::act(const RiskAction& action, const std::string& json) {
+void RiskActions::act(const RiskAction& action, const std::string& json, const std::atomic<bool>& stop) {
   if (action.url.empty()) {
-    const auto ran = run_command(action.command, json, options_.patience, worker_.stopping());
+    const auto ran = run_command(action.command, json, options_.patience, stop);
     if (!ran) options_.problem(fmt::format("{}: {}", action.command, ran.error().message));
     return;
   }
-  const auto answer =
-      post({action.url, json, {"Content-Type: application/json"}, options_.patience}, worker_.stopping());
+  const auto answer = post({action.url, json, {"Content-Type: application/json"}, options_.patience}, stop);
   if (!answer) {
     options_.problem(answer.error().message);
   } else if (answer->status < 200 || answer->status >= 300) {

@@ -1,9 +1,10 @@
-// What is done when a memory is about to run out: commands and webhooks, on a thread of their own.
+// What is done when a memory is about to run out: commands and webhooks, each on a thread of its own.
 #pragma once
 
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -58,21 +59,21 @@ struct RiskActionOptions {
 class RiskActions {
  public:
   explicit RiskActions(RiskActionOptions options);
-  /// Waits 5 s at most for what is to be done.
+  /// Waits 5 s at most for what is to be done, then ends what is under way.
   ~RiskActions();
 
   /// A change of risk: rises are acted on, see on_risk(). `json` makes the assessment as text where it is needed. Never
   /// waits. One thread at a time.
   void act_on(const RiskChange& change, const std::function<std::string()>& json);
   /// That were dropped because others took too long.
-  [[nodiscard]] std::uint64_t dropped() const { return worker_.dropped(); }
+  [[nodiscard]] std::uint64_t dropped() const;
 
  private:
-  void act(const RiskAction& action, const std::string& json);
+  void act(const RiskAction& action, const std::string& json, const std::atomic<bool>& stop);
 
   RiskActionOptions options_;
   RateLimit limit_;
-  Worker worker_;
+  std::deque<Worker> workers_;  // of each action: one that hangs delays no other
 };
 
 }  // namespace tidemark

@@ -89,7 +89,9 @@ TEST_F(PostTest, OfAnEndlessBodyTheBeginningIsTaken) {
 
 TEST_F(PostTest, EndlessHeadersAreAnError) {
   EndlessServer server("HTTP/1.1 200 OK\r\n", "X: " + std::string(1000, 'x') + "\r\n", 0ms);
-  EXPECT_FALSE(post({server.url(), "{}", {}, 1h}, stop_).ok());
+  const auto answer = post({server.url(), "{}", {}, 1h}, stop_);
+  ASSERT_FALSE(answer.ok());
+  EXPECT_EQ(answer.error().message, server.url() + ": answers with more than 64 KiB of headers");
   EXPECT_LT(server.sent(), std::size_t{64} << 20);
 }
 

@@ -1,4 +1,5 @@
 // What is done for a risk: how often, with what, and what becomes of commands that misbehave.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -12,6 +13,7 @@
 #include <string>
 #include <thread>
 
+#include "base/scoped_fd.h"
 #include "http/curl_api.h"
 #include "monitor/risk_notifier.h"
 #include "publish/actions/risk_actions.h"
@@ -24,6 +26,7 @@ namespace {
 using testing::TemporaryFolder;
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 const std::atomic<bool> kNever = false;
 
@@ -72,6 +75,17 @@ TEST(Command, GetsTheTextOnStdinAndItsOutputGoesNowhere) {
   EXPECT_TRUE(run_command("exit 0", text, 10s, kNever).ok());  // which reads nothing
 }
 
+// Libraries open some that would be passed on: libcurl's connections.
+TEST(Command, GetsNoDescriptorsOfThisProcess) {
+  const TemporaryFolder folder;
+  const ScopedFd open(::open(folder.at("open").c_str(), O_WRONLY | O_CREAT, 0600));  // NOLINT: without O_CLOEXEC
+  ASSERT_TRUE(open);
+  ASSERT_TRUE(run_command("ls -l /proc/$$/fd > " + folder.at("got"), "", 10s, kNever).ok());
+  const std::string got = content_of(folder.at("got"));
+  EXPECT_THAT(got, HasSubstr("tidemark-assessment"));
+  EXPECT_THAT(got, Not(HasSubstr(folder.at("open"))));
+}
+
 TEST(Command, FailuresAreSaid) {
   EXPECT_THAT(run_command("exit 3", "", 10s, kNever).error().message, HasSubstr("exit code 3"));
   EXPECT_THAT(run_command("kill -TERM $$", "", 10s, kNever).error().message, HasSubstr("signal 15"));
@@ -106,19 +120,32 @@ class RiskActionsTest : public ::testing::Test {
 };
 
 TEST_F(RiskActionsTest, RunOnceForADeviceAndLevel) {
-  const std::string log = folder_.at("log");
+  const std::string high = folder_.at("high");
+  const std::string critical = folder_.at("critical");
   {
     RiskActions actions(
-        options({{RiskLevel::critical, "cat >> " + log, ""}, {RiskLevel::high, "echo high >> " + log, ""}}));
-    const auto json = [] { return std::string("critical\n"); };
-    actions.act_on(change(RiskLevel::low, RiskLevel::high), json);
-    actions.act_on(change(RiskLevel::high, RiskLevel::critical), json);
-    actions.act_on(change(RiskLevel::high, RiskLevel::critical), json);      // within the interval
-    actions.act_on(change(RiskLevel::critical, RiskLevel::high), json);      // no rise
-    actions.act_on(change(RiskLevel::low, RiskLevel::critical, "1"), json);  // another device
+        options({{RiskLevel::critical, "cat >> " + critical, ""}, {RiskLevel::high, "cat >> " + high, ""}}));
+    const auto json = [](const char* text) { return [text] { return std::string(text); }; };
+    actions.act_on(change(RiskLevel::low, RiskLevel::high), json("1"));
+    actions.act_on(change(RiskLevel::high, RiskLevel::critical), json("2"));
+    actions.act_on(change(RiskLevel::high, RiskLevel::critical), json("3"));      // within the interval
+    actions.act_on(change(RiskLevel::critical, RiskLevel::high), json("4"));      // no rise
+    actions.act_on(change(RiskLevel::low, RiskLevel::critical, "1"), json("5"));  // another device
   }
-  EXPECT_EQ(content_of(log), "high\ncritical\nhigh\ncritical\nhigh\n");
+  EXPECT_EQ(content_of(critical), "25");
+  EXPECT_EQ(content_of(high), "125");
   EXPECT_TRUE(problems_.empty());
+}
+
+TEST_F(RiskActionsTest, OneThatHangsDelaysNoOther) {
+  const std::string file = folder_.at("file");
+  {
+    RiskActions actions(options({{RiskLevel::high, "until [ -e " + file + " ]; do sleep 0.01; done", ""},
+                                 {RiskLevel::high, "touch " + file, ""}}));
+    actions.act_on(change(RiskLevel::low, RiskLevel::high), [] { return std::string("{}"); });
+  }
+  EXPECT_TRUE(problems_.empty());
+  EXPECT_TRUE(std::filesystem::exists(file));
 }
 
 TEST_F(RiskActionsTest, FailuresAreSaid) {
