@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "base/scoped_fd.h"
+#include "publish/history/file_system.h"
 
 namespace tidemark {
 
@@ -115,11 +116,14 @@ std::optional<Database> Database::open(const std::string& path, DatabaseUse use,
       return std::nullopt;
     }
   }
+  // Otherwise some names are not of files: ":memory:".
+  const std::string file = path.starts_with('/') ? path : "./" + path;
+  const auto files = std::make_shared<DatabaseFiles>();
   sqlite3* opened = nullptr;
   const int flags = (writing ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY) | SQLITE_OPEN_NOMUTEX;
-  const int code = sqlite3_open_v2(path.c_str(), &opened, flags, nullptr);
+  const int code = sqlite3_open_v2(file.c_str(), &opened, flags, files->name());
   Database database;
-  database.database_.reset(opened);
+  database.database_ = {opened, Close{files}};
   if (code != SQLITE_OK) {
     error = opened == nullptr ? DatabaseError{code, sqlite3_errstr(code)} : database.error();
     return std::nullopt;
@@ -153,6 +157,8 @@ Statement Database::prepare(std::string_view text) {
 }
 
 DatabaseError Database::error() const {
+  const std::string& refused = database_.get_deleter().files->refused();
+  if (!refused.empty()) return {SQLITE_PERM, refused};
   return {sqlite3_errcode(database_.get()) & 0xff, sqlite3_errmsg(database_.get())};
 }
 
@@ -168,7 +174,13 @@ SchemaState schema_of(Database& database) {
   if (*objects == 0 && application.value_or(0) == 0) return SchemaState::empty;
   if (application != kApplicationId) return SchemaState::foreign;
   if (version.value_or(0) > kHistoryVersion) return SchemaState::newer;
-  // Tables as we make them and nothing else: what a file from elsewhere has could run when it is read.
+  // Tables as we make them, and no others, nor indexes of expressions: those of a file from elsewhere could run when it
+  // is read. Statistics (ANALYZE), views and triggers do not.
+  const auto others = database.number(
+      "SELECT count(*) FROM sqlite_schema WHERE type IN ('table', 'index') AND sql IS NOT NULL AND name NOT LIKE "
+      "'sqlite_stat_'");
+  if (!others) return SchemaState::unknown;
+  if (*others != std::int64_t{kTables.size()}) return SchemaState::foreign;
   for (const Table& table : kTables) {
     Statement same = database.prepare("SELECT count(*) FROM sqlite_schema WHERE name = ?1 AND sql = ?2");
     same.bind(1, table.name).bind(2, table.sql);

@@ -14,6 +14,8 @@ struct sqlite3_stmt;
 
 namespace tidemark {
 
+class DatabaseFiles;
+
 /// Why SQLite could not do something.
 struct DatabaseError {
   int code = 0;  ///< SQLite's primary result code
@@ -50,8 +52,8 @@ class Statement {
 
 enum class DatabaseUse : std::uint8_t { read, write };
 
-/// One thread at a time. What others put into the file cannot do anything but be read: no views, triggers or functions
-/// of the schema run.
+/// One thread at a time. What others put into the file, or beside it, cannot do anything but be read: no views,
+/// triggers or functions of the schema run. See DatabaseFiles.
 class Database {
  public:
   /// For writing it is created where it is not there, for its owner only.
@@ -68,6 +70,7 @@ class Database {
 
  private:
   struct Close {
+    std::shared_ptr<DatabaseFiles> files;  // until it is closed
     void operator()(sqlite3* database) const;
   };
   std::unique_ptr<sqlite3, Close> database_;
@@ -79,7 +82,7 @@ enum class SchemaState : std::uint8_t {
   ours,
   empty,    ///< a new file
   newer,    ///< of a version that this program does not know
-  foreign,  ///< another program's database, or a changed one
+  foreign,  ///< another program's database, or one to which it has added tables or indexes
   unknown,  ///< it cannot be read: the error is the database's
 };
 [[nodiscard]] SchemaState schema_of(Database& database);

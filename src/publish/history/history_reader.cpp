@@ -224,7 +224,9 @@ Result<History> read_history(const std::string& path, const HistoryQuery& query)
     case SchemaState::unknown:
       return unreadable(path, database->error());
     case SchemaState::foreign:
-      return Error{path + ": not a history of Tidemark (monitors write one with --history FILE)"};
+      return Error{path +
+                   ": not a history of Tidemark, or with tables or indexes of another program (monitors write one with "
+                   "--history FILE)"};
     case SchemaState::newer:
       return Error{path + ": made by a newer version of Tidemark; read it with that"};
     case SchemaState::empty:  // a monitor has only just begun

@@ -104,7 +104,9 @@ bool HistoryWriter::open() {
   }
   given_up_ = state == SchemaState::foreign || state == SchemaState::newer;
   if (state == SchemaState::foreign) {
-    report("not a history of Tidemark: nothing is written to it (name another file)");
+    report(
+        "not a history of Tidemark, or with tables or indexes of another program: nothing is written to it (name "
+        "another file)");
   } else if (state == SchemaState::newer) {
     report("made by a newer version of Tidemark: nothing is written to it (name another file)");
   } else {

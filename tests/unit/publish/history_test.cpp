@@ -9,7 +9,9 @@
 
 #include <filesystem>
 #include <fstream>
+#include <initializer_list>
 #include <mutex>
+#include <numeric>
 #include <string>
 
 #include "publish/history/database.h"
@@ -328,6 +330,80 @@ TEST_F(HistoryTest, ViewsInPlaceOfTablesAreRefused) {
                nullptr, nullptr, nullptr);
   sqlite3_close(other);
   EXPECT_THAT(read().error().message, HasSubstr("not a history of Tidemark"));
+}
+
+// An index of an expression runs when the file is checked.
+TEST_F(HistoryTest, IndexesOfExpressionsAreRefused) {
+  write_some();
+  const auto change = [&](const char* statements) {
+    sqlite3* other = nullptr;
+    ASSERT_EQ(sqlite3_open(path_.c_str(), &other), SQLITE_OK);
+    EXPECT_EQ(sqlite3_exec(other, statements, nullptr, nullptr, nullptr), SQLITE_OK);
+    sqlite3_close(other);
+  };
+  change("ANALYZE; CREATE VIEW later AS SELECT * FROM points");
+  EXPECT_TRUE(read().ok());
+  change("CREATE INDEX slow ON points(length(hex(zeroblob(100000 + time % 2))))");
+  EXPECT_THAT(read().error().message, HasSubstr("indexes of another program"));
+  write_some();
+  ASSERT_EQ(problems_.size(), 1U);
+  EXPECT_THAT(problems_[0], HasSubstr("indexes of another program"));
+}
+
+// After a crash SQLite deletes the file that a journal names: of several databases that were changed together, the
+// list.
+TEST_F(HistoryTest, AJournalHasNoOtherFileDeleted) {
+  write_some();
+  {
+    DatabaseError error;  // no WAL, which a journal would be ignored for
+    Database::open(path_, DatabaseUse::write, error)->execute("PRAGMA journal_mode=DELETE");
+  }
+  const std::string kept = folder_.write("kept", "a file of the user");
+  const auto numbers = [](std::initializer_list<std::size_t> values) {
+    std::string bytes;
+    for (const std::size_t value : values) {
+      for (int shift = 24; shift >= 0; shift -= 8) bytes += static_cast<char>(value >> shift);
+    }
+    return bytes;
+  };
+  constexpr std::size_t kSector = 512;
+  constexpr std::size_t kPage = 4096;
+  const std::string magic("\xd9\xd5\x05\xf9\x20\xa1\x63\xd7");
+  std::string journal = magic + numbers({0, 0, std::filesystem::file_size(path_) / kPage, kSector, kPage});
+  journal.resize(kSector, '\0');
+  const std::size_t sum = std::accumulate(kept.begin(), kept.end(), std::size_t{0});
+  journal += numbers({(std::size_t{1} << 30) / kPage + 1}) + kept + numbers({kept.size(), sum}) + magic;
+  folder_.write("history.db-journal", journal);
+  write_some();
+  EXPECT_TRUE(std::filesystem::exists(kept));
+  ASSERT_EQ(problems_.size(), 1U);
+  EXPECT_THAT(problems_[0], HasSubstr("history.db-journal names " + kept));
+}
+
+TEST_F(HistoryTest, NobodyWaitsForAFifoBesideIt) {
+  write_some();
+  for (const char* const suffix : {"-journal", "-wal"}) {
+    ASSERT_EQ(::mkfifo((path_ + suffix).c_str(), 0600), 0);
+    EXPECT_THAT(read().error().message, HasSubstr("is not a regular file"));
+    problems_.clear();
+    write_some();
+    ASSERT_EQ(problems_.size(), 1U);
+    EXPECT_THAT(problems_[0], HasSubstr("is not a regular file"));
+    std::filesystem::remove(path_ + suffix);
+    DatabaseError error;
+    Database::open(path_, DatabaseUse::write, error)->execute("PRAGMA journal_mode=DELETE");
+  }
+}
+
+// SQLite keeps ":memory:" in memory.
+TEST_F(HistoryTest, NamesAreOfFiles) {
+  const std::filesystem::path before = std::filesystem::current_path();
+  std::filesystem::current_path(std::filesystem::path(path_).parent_path());
+  DatabaseError error;
+  auto database = Database::open(":memory:", DatabaseUse::write, error);
+  EXPECT_TRUE(create_schema(*database));
+  EXPECT_GT(std::filesystem::file_size(":memory:"), 0U);
+  std::filesystem::current_path(before);
 }
 
 TEST_F(HistoryTest, DamagedFilesAreSaidOnce) {
