@@ -4,10 +4,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
@@ -42,13 +45,30 @@ std::string line_of(const KeptTrial& trial) {
   return object.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-template <typename T>
-void take(const Json& object, const char* key, std::optional<T>& value) {
-  if (!object.at(key).is_null()) value = object.at(key).get<T>();
+// Throws where it is no size.
+std::uint64_t number_at(const Json& object, const std::string& key) {
+  return object.at(key).get_ref<const Json::number_unsigned_t&>();
+}
+
+void take(const Json& object, const char* key, std::optional<std::uint64_t>& value) {
+  if (!object.at(key).is_null()) value = number_at(object, key);
+}
+
+constexpr std::string_view kTrials = "trials/";
+
+// Of a trial's folder: "trials/0007". None for what is no such name, as it may lead anywhere.
+std::optional<std::size_t> number_of_folder(std::string_view folder) {
+  constexpr std::size_t kMaxDigits = 9;
+  if (!folder.starts_with(kTrials) || folder.size() > kTrials.size() + kMaxDigits) return std::nullopt;
+  std::size_t number = 0;
+  const auto [end, error] = std::from_chars(folder.data() + kTrials.size(), folder.data() + folder.size(), number);
+  return error == std::errc() && end == folder.data() + folder.size() ? std::optional(number) : std::nullopt;
 }
 
 // None for what is no such line.
 std::optional<KeptTrial> trial_of(const std::string& line) {
+  constexpr std::size_t kMaxLineBytes = std::size_t{8} << 20;
+  if (line.size() > kMaxLineBytes) return std::nullopt;
   const Json object = Json::parse(line, nullptr, false);
   if (!object.is_object()) return std::nullopt;
   try {
@@ -57,7 +77,7 @@ std::optional<KeptTrial> trial_of(const std::string& line) {
     trial.gpu = object.at("gpu");
     trial.values = object.at("values").get<std::vector<std::string>>();
     trial.folder = object.at("folder");
-    take(object, "fits", result.fits);
+    if (!object.at("fits").is_null()) result.fits = object.at("fits").get<bool>();
     take(object, "peak_allocated_bytes", result.peak_allocated_bytes);
     take(object, "peak_reserved_bytes", result.peak_reserved_bytes);
     take(object, "device_used_bytes", result.device_used_bytes);
@@ -66,23 +86,28 @@ std::optional<KeptTrial> trial_of(const std::string& line) {
     for (const EnumName<Category>& entry : kCategoryNames) {
       const std::string name(entry.name);
       if (held == object.end() || !held->contains(name)) continue;
-      result.categories.push_back({entry.value, held->at(name).get<std::uint64_t>()});
+      result.categories.push_back({entry.value, number_at(*held, name)});
     }
     result.out_of_memory = object.at("out_of_memory");
     result.uncertain = object.at("uncertain").get<std::vector<std::string>>();
     result.failure = object.at("failure");
-    result.duration_ns = object.at("duration_ns");
-    result.host_bytes = object.at("host_bytes");
+    result.duration_ns = number_at(object, "duration_ns");
+    result.host_bytes = number_at(object, "host_bytes");
+    if (!number_of_folder(trial.folder)) return std::nullopt;
     return trial;
   } catch (const Json::exception&) {
     return std::nullopt;
   }
 }
 
+// Far more than all trials of a sweep take.
+constexpr std::size_t kMaxFileBytes = std::size_t{64} << 20;
+
 Result<std::string> contents_of(int fd) {
   std::string contents;
   std::string part(1 << 16, '\0');
   while (true) {
+    if (contents.size() > kMaxFileBytes) return Error{"larger than 64 MiB, which no sweep writes"};
     const ssize_t got = ::pread(fd, part.data(), part.size(), static_cast<off_t>(contents.size()));
     if (got == 0) return contents;
     if (got < 0) return Error{std::strerror(errno)};
@@ -98,7 +123,8 @@ Result<KeptTrials> KeptTrials::open(const std::string& folder, const std::string
   if (error) return Error{fmt::format("{}: cannot be created: {}", folder, error.message())};
   KeptTrials kept;
   kept.path_ = folder + "/trials.jsonl";
-  kept.fd_ = ScopedFd(::open(kept.path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666));
+  constexpr int kFlags = O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+  kept.fd_ = ScopedFd(::open(kept.path_.c_str(), kFlags, 0666));
   if (!kept.fd_) return Error{fmt::format("{}: cannot be written: {}", kept.path_, std::strerror(errno))};
   if (try_lock(kept.fd_) == LockState::taken) return Error{fmt::format("{}: another sweep is under way there", folder)};
   if (const auto read = kept.read(common); !read) return read.error();
@@ -108,20 +134,32 @@ Result<KeptTrials> KeptTrials::open(const std::string& folder, const std::string
 Result<void> KeptTrials::read(const std::string& common) {
   const auto contents = contents_of(fd_.get());
   if (!contents) return Error{fmt::format("{}: cannot be read: {}", path_, contents.error().message)};
+  const std::string first = contents->substr(0, contents->find('\n'));
+  if (first != common && !(first == *contents && common.starts_with(first))) {
+    return Error{
+        fmt::format("{}: holds trials of another program, or with other options; name another folder with -o", path_)};
+  }
   std::size_t at = 0;
+  std::size_t lines = 0;
   for (std::size_t end = 0; (end = contents->find('\n', at)) != std::string::npos; at = end + 1) {
-    const std::string line = contents->substr(at, end - at);
-    if (at == 0 && line != common) {
-      return Error{fmt::format(
-          "{}: holds trials of another program, or with other options; name another folder with -o", path_)};
+    if (++lines == 1) continue;
+    auto trial = trial_of(contents->substr(at, end - at));
+    if (!trial) {
+      return Error{fmt::format("{}: line {} is damaged; remove that line, and its trial is run again", path_, lines)};
     }
-    auto trial = at == 0 ? std::nullopt : trial_of(line);
-    if (trial) trials_.push_back(std::move(*trial));
+    trials_.push_back(std::move(*trial));
   }
   if (at < contents->size() && ::ftruncate(fd_.get(), static_cast<off_t>(at)) != 0) {
     return Error{fmt::format("{}: cannot be written: {}", path_, std::strerror(errno))};
   }
   return at == 0 ? write_line(common) : Result<void>();
+}
+
+std::string KeptTrials::new_folder() {
+  for (; seen_ < trials_.size(); ++seen_) {
+    number_ = std::max(number_, number_of_folder(trials_[seen_].folder).value_or(0));
+  }
+  return fmt::format("{}{:04}", kTrials, ++number_);
 }
 
 Result<void> KeptTrials::append(KeptTrial trial) {

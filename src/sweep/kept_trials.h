@@ -1,6 +1,7 @@
 // The trials that a sweep has run, in a file that the next call goes on from.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -22,13 +23,15 @@ struct KeptTrial {
 /// while this object exists. Move-only, not thread-safe.
 class KeptTrials {
  public:
-  /// Opens or creates it, and the folder. Fails where another sweep is under way there, and where the file's first line
-  /// is another one than `common` (any text on one line).
+  /// Opens or creates it, and the folder. Fails where another sweep is under way there, where the file's first line is
+  /// another one than `common` (any text on one line), and where another line is no trial: nothing of it is lost.
   static Result<KeptTrials> open(const std::string& folder, const std::string& common);
 
   /// In the order in which they ended; of one configuration there may be several, of which the last counts.
   [[nodiscard]] const std::vector<KeptTrial>& trials() const { return trials_; }
   Result<void> append(KeptTrial trial);
+  /// A name for the folder of the next trial, which is that of no other one: "trials/0001".
+  [[nodiscard]] std::string new_folder();
 
  private:
   KeptTrials() = default;
@@ -38,6 +41,8 @@ class KeptTrials {
   std::string path_;
   ScopedFd fd_;
   std::vector<KeptTrial> trials_;
+  std::size_t seen_ = 0;    // of `trials_`, for the number
+  std::size_t number_ = 0;  // of the latest folder
 };
 
 }  // namespace tidemark

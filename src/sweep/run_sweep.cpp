@@ -11,6 +11,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/arithmetic.h"
 #include "collect/machine/host_memory.h"
 #include "sweep/kept_trials.h"
 #include "sweep/trials.h"
@@ -52,7 +53,6 @@ class SweepRun {
     add_combinations(sweep, request.keeps);
     taken_.resize(sweep.rows.size());
     for (const KeptTrial& trial : kept_.trials()) take(trial);
-    numbers_ = kept_.trials().size();
   }
 
   Result<SweepOutcome> run(const std::function<void(const Sweep&, const SweepProgress&)>& show) {
@@ -119,7 +119,7 @@ class SweepRun {
     if (request_.jobs != 0) return request_.jobs;
     if (request_.real || most_host_bytes_ == 0) return 1;
     const std::size_t cores = std::max(1U, std::thread::hardware_concurrency());
-    const std::uint64_t each = most_host_bytes_ + most_host_bytes_ / 4;
+    const std::uint64_t each = saturating_add(most_host_bytes_, most_host_bytes_ / 4);
     const std::uint64_t more = free_host_bytes() / each;
     return std::clamp<std::size_t>(running_.size() + more, 1, cores);
   }
@@ -141,7 +141,7 @@ class SweepRun {
       const auto row = next();
       if (!row) return {};
       const SweepRow& configuration = outcome_.sweep.rows[*row];
-      const std::string folder = fmt::format("trials/{:04}", ++numbers_);
+      const std::string folder = kept_.new_folder();
       const std::string path = request_.folder + "/" + folder;
       std::error_code error;
       std::filesystem::remove_all(path, error);
@@ -198,7 +198,6 @@ class SweepRun {
   SweepOutcome outcome_;
   std::vector<bool> taken_;  // rows whose trials this call has started
   std::vector<Running> running_;
-  std::size_t numbers_ = 0;  // of folders of trials
   std::size_t started_ = 0;
   std::size_t ended_ = 0;
   std::uint64_t spent_ns_ = 0;

@@ -37,6 +37,12 @@ std::vector<std::string> words_of(const TrialRequest& request, const std::string
   return words;
 }
 
+// As much of a line as is kept: a program may print megabytes without an end of line.
+void cut(std::string& line) {
+  constexpr std::size_t kMaxBytes = 4096;
+  if (line.size() > kMaxBytes) line.replace(kMaxBytes, std::string::npos, "...");
+}
+
 // Why a trial failed: what this program said last, and the last line of the planned one where that says more.
 std::string reason_in(const std::string& log, const ProcessEnd& end) {
   constexpr std::string_view kOurs = "tidemark: ";
@@ -50,6 +56,8 @@ std::string reason_in(const std::string& log, const ProcessEnd& end) {
       last = line;
     }
   }
+  cut(said);
+  cut(last);
   if (said.empty()) said = end.exit_code ? fmt::format("exit code {}", *end.exit_code) : "a signal ended it";
   return last.empty() ? said : said + "; its last line: " + last;
 }
@@ -57,7 +65,7 @@ std::string reason_in(const std::string& log, const ProcessEnd& end) {
 std::optional<std::uint64_t> highest(const Json& devices, const char* key) {
   std::optional<std::uint64_t> most;
   for (const Json& device : devices) {
-    const auto value = device.find(key);
+    const auto value = device.find(key);  // none, where it is no object
     if (value == device.end() || !value->is_number_unsigned()) return std::nullopt;
     most = std::max(most.value_or(0), value->get<std::uint64_t>());
   }
@@ -72,13 +80,16 @@ TrialResult read_plan(const std::string& folder) {
     return result;
   }
   const Json& devices = plan["devices"];
-  result.fits = plan.value("fits", false);
+  if (!plan["fits"].is_boolean() || !devices.is_array() || !devices.front().is_object()) return result;
+  result.fits = plan["fits"].get<bool>();
   result.peak_allocated_bytes = highest(devices, "peak_allocated_bytes");
   result.peak_reserved_bytes = highest(devices, "peak_reserved_bytes");
   result.device_used_bytes = highest(devices, "device_used_bytes");
-  if (plan.contains("memory_bytes")) result.memory_bytes = plan.value("memory_bytes", std::uint64_t{0});
+  result.memory_bytes = highest(Json::array({plan}), "memory_bytes");
   result.out_of_memory = highest(devices, "out_of_memory_count").value_or(0) != 0;
-  result.uncertain = devices.front().value("uncertain", std::vector<std::string>());
+  for (const Json& sentence : devices.front().value("uncertain", Json::array())) {
+    if (sentence.is_string()) result.uncertain.push_back(sentence.get<std::string>());
+  }
   return result;
 }
 

@@ -81,12 +81,45 @@ TEST_F(KeptTrialsFile, ATornFirstLineIsWrittenAnew) {
   EXPECT_EQ(contents(), std::string(kCommon) + "\n");
 }
 
-TEST_F(KeptTrialsFile, LinesThatAreNoTrialsAreLeftOut) {
-  ASSERT_TRUE(KeptTrials::open(folder(), kCommon));
-  std::ofstream(file(), std::ios::app) << "[]\n{}\nnothing\n{\"gpu\": 7}\n";
-  const auto kept = KeptTrials::open(folder(), kCommon);
-  ASSERT_TRUE(kept);
-  EXPECT_TRUE(kept->trials().empty());
+TEST_F(KeptTrialsFile, ALineThatIsNoTrialIsAnError) {
+  ASSERT_TRUE(KeptTrials::open(folder(), kCommon)->append(trial_of("1", 1000)));
+  const std::string whole = contents();
+  const std::string trial = whole.substr(whole.find('\n') + 1);
+  const auto changed = [&](const std::string& from, const std::string& to) {
+    std::string line = trial;
+    return line.replace(line.find(from), from.size(), to);
+  };
+  for (const std::string& line :
+       {std::string("[]\n"), std::string("{}\n"), std::string("nothing\n"), std::string("{\"gpu\": 7}\n"),
+        std::string(1 << 20, '[') + "\n", changed("1000", "-1"), changed("1000", "1e300"),
+        changed("trials/0001", "../../0001"), changed("trials/0001", "trials/99999999999999999999")}) {
+    std::ofstream(file()) << whole << line << trial;
+    EXPECT_THAT(KeptTrials::open(folder(), kCommon).error().message, HasSubstr("trials.jsonl: line 3 is damaged"));
+    EXPECT_EQ(contents(), whole + line + trial);
+  }
+}
+
+// Its files would be removed for those of a new trial.
+TEST_F(KeptTrialsFile, FoldersOfTrialsAreNotUsedAgain) {
+  auto kept = KeptTrials::open(folder(), kCommon);
+  KeptTrial trial = trial_of("1", 1000);
+  EXPECT_EQ(kept->new_folder(), "trials/0001");
+  trial.folder = "trials/0007";  // whoever removed the lines before it
+  ASSERT_TRUE(kept->append(trial));
+  EXPECT_EQ(kept->new_folder(), "trials/0008");
+  kept = Error{"closed"};
+  kept = KeptTrials::open(folder(), kCommon);
+  EXPECT_EQ(kept->new_folder(), "trials/0008");
+  EXPECT_EQ(kept->new_folder(), "trials/0009");
+}
+
+TEST_F(KeptTrialsFile, AnotherFileIsLeftAsItIs) {
+  std::filesystem::create_directories(folder());
+  std::ofstream(file()) << "a line without an end";
+  EXPECT_THAT(KeptTrials::open(folder(), kCommon).error().message, HasSubstr("trials of another program"));
+  EXPECT_EQ(contents(), "a line without an end");
+  std::filesystem::resize_file(file(), std::uintmax_t{1} << 40);  // sparse
+  EXPECT_THAT(KeptTrials::open(folder(), kCommon).error().message, HasSubstr("larger than 64 MiB"));
 }
 
 TEST_F(KeptTrialsFile, AnotherProgramAndAnotherSweepAreRefused) {
