@@ -41,7 +41,7 @@ int DatabaseFiles::open_file(sqlite3_vfs* self, const char* path, sqlite3_file* 
 int DatabaseFiles::delete_file(sqlite3_vfs* self, const char* path, int sync_folder) {
   auto& files = *static_cast<DatabaseFiles*>(self);
   if (path != files.path_ + "-journal" && path != files.path_ + "-wal") {
-    files.refused_ = fmt::format("{}-journal names {}, which would be deleted: remove that journal", files.path_, path);
+    files.refused_ = fmt::format("{}-journal names {} as a file that is to be deleted; it was not", files.path_, path);
     return SQLITE_PERM;
   }
   return sqlite3_vfs_find(nullptr)->xDelete(self, path, sync_folder);

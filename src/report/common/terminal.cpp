@@ -4,6 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdlib>
 #include <memory>
@@ -45,13 +46,13 @@ class Line {
 std::optional<std::size_t> terminal_width(int descriptor) {
   winsize size{};
   if (ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return std::nullopt;
-  return size.ws_col;
+  return std::min<std::size_t>(size.ws_col, kMaxTerminalColumns);
 }
 
 std::optional<std::size_t> terminal_height(int descriptor) {
   winsize size{};
   if (ioctl(descriptor, TIOCGWINSZ, &size) != 0 || size.ws_row == 0) return std::nullopt;
-  return size.ws_row;
+  return std::min<std::size_t>(size.ws_row, kMaxTerminalRows);
 }
 
 Terminal detect_terminal(int descriptor) {

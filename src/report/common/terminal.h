@@ -16,6 +16,10 @@ struct Terminal {
   std::size_t width = 120;  ///< columns that tables keep to; 0 = unlimited
 };
 
+/// More than any screen shows. Who says more gets this much: what is drawn takes memory for each place.
+inline constexpr std::size_t kMaxTerminalColumns = 1000;
+inline constexpr std::size_t kMaxTerminalRows = 500;
+
 /// Columns of the terminal; none where `descriptor` is no terminal, or one that does not say.
 [[nodiscard]] std::optional<std::size_t> terminal_width(int descriptor);
 

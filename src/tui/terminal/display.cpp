@@ -1,7 +1,6 @@
 #include "tui/terminal/display.h"
 
 #include <langinfo.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <array>
@@ -13,6 +12,8 @@
 #include <cwchar>
 #include <string>
 #include <string_view>
+
+#include "report/common/terminal.h"
 
 // Without its macros, which have names such as `move` and `erase`.
 #define NCURSES_NOMACROS 1  // NOLINT
@@ -79,8 +80,16 @@ int Looks::of(Style style) const {
 
 constexpr int kEscapeMilliseconds = 25;
 
+// Takes the size of the terminal, where it says one.
+void fit_to_terminal() {
+  const auto columns = terminal_width(STDOUT_FILENO);
+  const auto rows = terminal_height(STDOUT_FILENO);
+  if (columns && rows) resizeterm(static_cast<int>(*rows), static_cast<int>(*columns));
+}
+
 // ncurses' own answer to a terminal without a description would be to end the program: newterm() returns null instead.
 SCREEN* open_terminal() {
+  use_env(false);  // a size of 24 by 80 at first: it may say one that takes gigabytes
   SCREEN* screen = newterm(nullptr, stdout, stdin);
   if (screen != nullptr) return screen;
   const char* name = std::getenv("TERM");
@@ -193,6 +202,7 @@ Result<std::unique_ptr<Display>> Display::open() {
   display->state_ = std::make_unique<State>();
   display->state_->screen = screen;
   display->state_->unicode = std::strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+  fit_to_terminal();
   set_escdelay(kEscapeMilliseconds);
   cbreak();
   noecho();
@@ -237,9 +247,7 @@ void Display::redraw() {
 }
 
 void Display::resize() {
-  winsize size{};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0 || size.ws_row == 0) return;
-  resizeterm(size.ws_row, size.ws_col);
+  fit_to_terminal();
   redraw();
 }
 

@@ -3,13 +3,17 @@
 terminal_test.py TIDEMARK FAKES_NVML_FOLDER PYTHON       PYTHON: one with PyTorch, for a program that is recorded; "" for none
 """
 
+import fcntl
 import json
 import os
+import pty
 import re
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import unittest
 import urllib.request
 from pathlib import Path
@@ -212,6 +216,24 @@ class FullScreenTest(Case):
         self.start(terminal)
         screen = terminal.wait_for("GPU 0", "#", "41")
         self.assertTrue(screen.isascii(), screen)
+
+    def test_a_size_that_no_screen_has(self):
+        ours, theirs = pty.openpty()
+        self.addCleanup(os.close, ours)
+        size = struct.pack("HHHH", 65535, 65535, 0, 0)
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, size)
+        program = subprocess.Popen([TIDEMARK, "interactive"], stdin=theirs, stdout=theirs, env=self.environment())
+        os.close(theirs)
+        seen = until(lambda: os.read(ours, 65536), lambda text: b"Fake H100" in text, "the first view")
+        fcntl.ioctl(ours, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        fcntl.ioctl(ours, termios.TIOCSWINSZ, size)
+        os.write(ours, b"q")
+        try:
+            while os.read(ours, 65536):
+                pass
+        except OSError:  # it has ended
+            pass
+        self.assertEqual(program.wait(), 0, seen)
 
     def test_a_terminal_that_nobody_knows(self):
         terminal = self.terminal(80, 24, TERM="no-such-terminal", TERMINFO="/nonexistent", TERMINFO_DIRS="/nonexistent")
