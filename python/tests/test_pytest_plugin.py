@@ -46,7 +46,7 @@ def test_sizes(text: object, size: int) -> None:
     assert parse_size(text) == size
 
 
-@pytest.mark.parametrize("text", ["", "GiB", "-1", "1 XB", "5%", "3 KX", "3 iB", None, -4, 1.5])
+@pytest.mark.parametrize("text", ["", "GiB", "-1", "1 XB", "5%", "3 KX", "3 iB", "9" * 400, None, -4, 1.5])
 def test_bad_sizes(text: object) -> None:
     with pytest.raises(ValueError, match="is not a size"):
         parse_size(text)
@@ -55,8 +55,9 @@ def test_bad_sizes(text: object) -> None:
 def test_growth_and_text() -> None:
     assert parse_growth("5%") == (0.05, 0)
     assert parse_growth("100MiB") == (0.0, 100 << 20)
-    with pytest.raises(ValueError, match="limit of growth"):
-        parse_growth("x%")
+    for wrong in ("x%", "nan%", "inf%", "-1%"):
+        with pytest.raises(ValueError, match="limit of growth"):
+            parse_growth(wrong)
     assert [bytes_text(count) for count in (0, 1023, 1536, -(1 << 20), 5 << 40)] == [
         "0 B",
         "1023 B",
@@ -177,14 +178,66 @@ def test_markers_that_are_written_wrong(pytester: pytest.Pytester, marker: str, 
         (["--tidemark-baseline", "none.json"], "none.json: cannot be read"),
         (["--tidemark-baseline", "other.json"], "other.json is not a baseline"),
         (["--tidemark-baseline", "other.json", "--fail-over", "much"], "'much' is not a size"),
+        (["--tidemark-baseline", "fifo"], "fifo is not a file"),
+        (["--tidemark", "--tidemark-top", "-1"], "0 or more"),
     ],
 )
 def test_options_that_are_written_wrong(pytester: pytest.Pytester, arguments: list[str], message: str) -> None:
     pytester.makepyfile("def test_it(): pass")
     pytester.path.joinpath("other.json").write_text("[]")
+    os.mkfifo(pytester.path / "fifo")
     result = run(pytester, *arguments)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert message in result.stderr.str()
+
+
+@pytest.mark.parametrize(
+    "tests",
+    ['{"a": 1}', '{"a": {"cuda:0": "1"}}', '{"a": {"cuda:0": NaN}}', '{"a": {"cuda:0": -1}}', "[" * 100_000],
+)
+def test_a_baseline_that_somebody_else_wrote(pytester: pytest.Pytester, tests: str) -> None:
+    pytester.makepyfile("def test_it(): pass")
+    pytester.path.joinpath("base.json").write_text(f'{{"tidemark baseline": 1, "tests": {tests}}}')
+    result = run(pytester, "--tidemark-baseline", "base.json")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "base.json" in result.stderr.str()
+
+
+def test_a_baseline_that_cannot_be_written(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("def test_it(): pass")
+    pytester.path.joinpath("file").write_text("")
+    result = run(pytester, "--tidemark-baseline", "file/base.json", "--tidemark-update-baseline")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stdout.fnmatch_lines(["ERROR: file/base.json: cannot be written: *"])
+
+
+def test_what_stands_in_for_torch_is_not_asked(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        import sys, types
+        from unittest.mock import MagicMock
+        import pytest
+
+        @pytest.mark.parametrize("torch", [types.ModuleType("torch"), object(), None, MagicMock()])
+        def test_it(torch):
+            sys.modules["torch"] = torch
+
+        def test_after(): pass
+        """
+    )
+    before = sys.modules.get("torch")
+    try:
+        run(pytester, "--tidemark").assert_outcomes(passed=5)
+    finally:
+        if before is not None:
+            sys.modules["torch"] = before
+
+
+def test_names_do_not_control_the_terminal(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile("globals()['test_\\x1b[31m\\x9b'] = lambda: None")
+    result = run(pytester, "--tidemark")
+    table = result.stdout.str().split("tidemark: peak memory by test")[1]
+    assert r"test_\x1b[31m\x9b" in table and "\x1b" not in table and "\x9b" not in table
 
 
 def test_workers_of_xdist(pytester: pytest.Pytester) -> None:

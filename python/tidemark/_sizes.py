@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import inf, isfinite
 
 MIB = 2**20
 _PREFIXES = " kmgtp"
@@ -43,7 +44,10 @@ def parse_size(text: object) -> int:
     if match is None:
         raise ValueError(f"{text!r} is not a size: write 2 GiB, 24 MB or a number of bytes")
     prefix = (match.group(2) or match.group(3) or " ").lower()
-    return round(float(match.group(1)) * float(1024 ** _PREFIXES.index(prefix)))
+    size = float(match.group(1)) * float(1024 ** _PREFIXES.index(prefix))
+    if not isfinite(size):
+        raise ValueError(f"{text!r} is not a size: it is larger than any memory")
+    return round(size)
 
 
 def parse_growth(text: str) -> tuple[float, int]:
@@ -53,7 +57,7 @@ def parse_growth(text: str) -> tuple[float, int]:
             share = float(text.strip()[:-1]) / 100
         except ValueError:
             share = -1.0
-        if share < 0:
+        if not 0 <= share < inf:  # not a number, either
             raise ValueError(f"{text!r} is not a limit of growth: write 5% or 100MiB")
         return share, 0
     return 0.0, parse_size(text)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
+from types import ModuleType
 from typing import Any
 
 
 def torch_if_loaded() -> Any | None:
-    """``torch`` where the program has imported it already, else ``None``."""
-    return sys.modules.get("torch")
+    """``torch`` where the program has imported it already, else ``None``; also for what stands in for it in a test."""
+    found = sys.modules.get("torch")
+    whole = isinstance(found, ModuleType) and isinstance(getattr(found, "_C", None), ModuleType) and hasattr(found, "cuda")
+    return found if whole else None
 
 
 def torch_if_installed() -> Any | None:

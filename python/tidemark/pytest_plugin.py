@@ -45,6 +45,8 @@ def pytest_configure(config: pytest.Config) -> None:
             parse_growth(option.fail_over or "0%")
         except ValueError as error:
             raise pytest.UsageError(f"--fail-over: {error}") from error
+    if option.tidemark_top < 0:
+        raise pytest.UsageError("--tidemark-top: 0 or more")
     if option.tidemark or option.tidemark_baseline is not None:
         _watch(config)
 

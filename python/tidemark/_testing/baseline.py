@@ -33,14 +33,22 @@ class Change:
 
 def read(path: Path) -> Figures:
     """Raises ``ValueError`` with the file's name if it cannot be read or is something else."""
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path} is not a file")
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ValueError(f"{path}: cannot be read: {error}; --tidemark-update-baseline writes it") from error
-    if not isinstance(found, dict) or found.get(_VERSION_KEY) != 1 or not isinstance(found.get("tests"), dict):
+    if not isinstance(found, dict) or found.get(_VERSION_KEY) != 1 or not _are_figures(found.get("tests")):
         raise ValueError(f"{path} is not a baseline of tidemark; --tidemark-update-baseline writes one")
     tests: Figures = found["tests"]
     return tests
+
+
+def _are_figures(found: object) -> bool:
+    if not isinstance(found, dict) or not all(isinstance(figures, dict) for figures in found.values()):
+        return False
+    return all(type(value) is int and 0 <= value < 1 << 64 for figures in found.values() for value in figures.values())
 
 
 def write(path: Path, before: Figures, measured: Figures) -> int:

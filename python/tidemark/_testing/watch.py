@@ -18,6 +18,11 @@ _FIGURES = pytest.StashKey[dict[str, int]]()
 _ATTRIBUTE = "tidemark_peaks"  # of a report: plain values, which pytest-xdist carries from its workers
 
 
+def _printable(text: str) -> str:
+    """Without characters that control a terminal: names of tests are anybody's."""
+    return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
+
+
 class Watch:
     """Measures each test's call, checks its markers, and sums up. In a run by pytest-xdist the workers measure and check."""
 
@@ -37,6 +42,7 @@ class Watch:
         self._passed: set[str] = set()
         self._changes: list[baseline.Change] = []
         self._written: int | None = None
+        self._problem: str | None = None
 
     def _memray(self) -> bool:
         return self._plugins.hasplugin("memray_manager")  # which may be configured after this
@@ -85,7 +91,11 @@ class Watch:
         passed = {test: figures for test, figures in self._measured.items() if test in self._passed}
         self._changes = baseline.compare(self._before, passed, self._fail_over)
         if self._update:
-            self._written = baseline.write(self._baseline, self._before, passed)
+            try:
+                self._written = baseline.write(self._baseline, self._before, passed)
+            except OSError as error:
+                self._problem = f"cannot be written: {error}"
+                session.exitstatus = pytest.ExitCode.USAGE_ERROR
         elif any(change.fails for change in self._changes) and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -112,16 +122,18 @@ class Watch:
         for test in shown:
             figures = self._measured[test]
             cells = [bytes_text(figures[name]) if name in figures else "n/a" for name in columns]
-            terminal.line("  ".join([f"{cell:>10}" for cell in cells] + [test]))
+            terminal.line("  ".join([f"{cell:>10}" for cell in cells] + [_printable(test)]))
         if len(shown) < len(ordered):
             terminal.line(f"({len(ordered) - len(shown)} more tests; --tidemark-top 0 shows all)")
 
     def _print_baseline(self, terminal: Any) -> None:
         terminal.section(f"tidemark: compared with {self._baseline}", sep="=")
         for change in self._changes:
-            terminal.line(f"{'FAILED ' if change.fails and not self._update else ''}{change}")
+            terminal.line(f"{'FAILED ' if change.fails and not self._update else ''}{_printable(str(change))}")
         exact = [test for test, figures in self._measured.items() if set(figures) - {RSS}]
-        if not exact:
+        if self._problem is not None:
+            terminal.line(f"ERROR: {self._baseline}: {self._problem}", red=True)
+        elif not exact:
             terminal.line("nothing to compare: no CUDA device was used (without a GPU: tidemark plan --steps 0 -- pytest …)")
         elif self._written is not None:
             terminal.line(f"written: {self._written} tests")
