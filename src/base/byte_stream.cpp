@@ -1,6 +1,5 @@
 #include "base/byte_stream.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -9,6 +8,8 @@
 #include <cerrno>
 #include <cstring>
 #include <utility>
+
+#include "base/regular_file.h"
 
 namespace tidemark {
 namespace {
@@ -78,13 +79,13 @@ class MemoryStream final : public ByteStream {
 }  // namespace
 
 Result<std::unique_ptr<ByteStream>> open_byte_stream(const std::string& path) {
-  ScopedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!fd) return Error{fmt::format("{}: cannot be opened: {}", path, std::strerror(errno))};
   struct ::stat facts {};
-  if (::fstat(fd.get(), &facts) == 0 && S_ISDIR(facts.st_mode)) {
+  if (::stat(path.c_str(), &facts) == 0 && S_ISDIR(facts.st_mode)) {
     return Error{fmt::format("{} is a directory: name a file in it", path)};
   }
-  return make_file_stream(std::move(fd), path);
+  auto fd = open_regular_file(path);
+  if (!fd) return Error{fmt::format("{}: {}", path, fd.error().message)};
+  return make_file_stream(std::move(*fd), path);
 }
 
 std::unique_ptr<ByteStream> make_file_stream(ScopedFd fd, const std::string& path) {

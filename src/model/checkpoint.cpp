@@ -59,6 +59,9 @@ Result<std::vector<std::string>> files_of_folder(const fs::path& folder) {
   return found;
 }
 
+// Of all names: far beyond any model's. Of each module that a name is in something is kept.
+constexpr std::size_t kMaxParts = 5'000'000;
+
 class CheckpointReader {
  public:
   Result<void> add_file(const std::string& path) {
@@ -66,6 +69,11 @@ class CheckpointReader {
     if (!header) return header.error();
     CheckpointFile file{path, 0, header->tensors.size()};
     for (StoredTensor& tensor : header->tensors) {
+      parts_ += static_cast<std::size_t>(std::count(tensor.name.begin(), tensor.name.end(), '.')) + 1;
+      if (parts_ > kMaxParts) {
+        return Error{fmt::format("{}: the names of its tensors have more than {} parts, which no model's have", path,
+                                 kMaxParts)};
+      }
       tensor.file = checkpoint_.files.size();
       const auto [known, is_new] = file_of_.try_emplace(tensor.name, tensor.file);
       if (!is_new) {
@@ -118,6 +126,7 @@ class CheckpointReader {
 
   Checkpoint checkpoint_;
   std::unordered_map<std::string, std::size_t> file_of_;
+  std::size_t parts_ = 0;
 };
 
 constexpr int kDeepest = 32;

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 
@@ -78,6 +79,19 @@ TEST_F(CheckpointTest, WhatCannotBeRead) {
   EXPECT_THAT(problem({"nowhere.safetensors"}), HasSubstr("nowhere.safetensors: "));
   write_file(folder_ + "cut.safetensors", safetensors_bytes("{}", 0).substr(0, 9));
   EXPECT_THAT(problem({"cut.safetensors"}), HasSubstr("too few"));
+  ASSERT_EQ(::mkfifo((folder_ + "fifo").c_str(), 0600), 0);
+  EXPECT_THAT(problem({"fifo"}), HasSubstr("fifo: not a regular file"));
+}
+
+// Each module that a name is in would be kept.
+TEST_F(CheckpointTest, PartsOfAllNamesHaveAnEnd) {
+  std::string header = "{";
+  for (int number = 0; number < 152'000; ++number) {
+    header += (number == 0 ? "\"" : ",\"") + std::to_string(number) + std::string(32, '.') +
+              R"(":{"dtype":"U8","shape":[0],"data_offsets":[0,0]})";
+  }
+  write_file(folder_ + "many.safetensors", safetensors_bytes(header + "}", 0));
+  EXPECT_THAT(problem({"many.safetensors"}), HasSubstr("more than 5000000 parts"));
 }
 
 TEST_F(CheckpointTest, AdapterConfigurationBesideTheFile) {
