@@ -55,8 +55,8 @@ class TIDEMARK_API Recording {
   /// names it, where it cannot be read.
   explicit Recording(const std::string& path);
   ~Recording();
-  Recording(Recording&& other) noexcept;             ///< `other` is of no use then.
-  Recording& operator=(Recording&& other) noexcept;  ///< `other` is of no use then.
+  Recording(Recording&& other) noexcept;             ///< `other` throws Error then.
+  Recording& operator=(Recording&& other) noexcept;  ///< `other` throws Error then.
 
   /// What ran.
   [[nodiscard]] RecordedProgram program() const;

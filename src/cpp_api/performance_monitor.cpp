@@ -66,9 +66,10 @@ void Metric::log(double value) noexcept {
   if (!parts.monitor.log(static_cast<NamedMetric*>(metric_), value)) PerformanceMonitor::Parts::tell(monitor_, false);
 }
 
+// What is no phase is not measured.
 PhaseScope::PhaseScope(void* monitor, StepPhase phase) noexcept
-    : monitor_(monitor), phase_(phase), began_ns_(StepTimes::now_ns()) {
-  static_cast<PerformanceMonitor::Parts*>(monitor_)->monitor.part_began(began_ns_);
+    : monitor_(phase <= StepPhase::optimizer ? monitor : nullptr), phase_(phase), began_ns_(StepTimes::now_ns()) {
+  if (monitor_ != nullptr) static_cast<PerformanceMonitor::Parts*>(monitor_)->monitor.part_began(began_ns_);
 }
 
 PhaseScope::PhaseScope(PhaseScope&& other) noexcept

@@ -82,16 +82,17 @@ DeviceBatch& DeviceBatch::operator=(DeviceBatch&& other) noexcept = default;
 DeviceBatch::~DeviceBatch() = default;
 
 std::size_t DeviceBatch::size() const noexcept {
-  return parts_->batch.arrays.size();
+  return parts_ ? parts_->batch.arrays.size() : 0;
 }
 
 BatchArray DeviceBatch::operator[](std::size_t index) const noexcept {
+  if (index >= size()) return {};
   const BatchBytes& array = parts_->batch.arrays[index];
   return {reinterpret_cast<void*>(array.address), array.bytes};
 }
 
 std::size_t DeviceBatch::number() const noexcept {
-  return parts_->batch.number;
+  return parts_ ? parts_->batch.number : 0;
 }
 
 PrefetchLoader::PrefetchLoader(BatchSource source, PrefetchSettings settings) : parts_(std::make_unique<Parts>()) {

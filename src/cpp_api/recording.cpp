@@ -21,6 +21,12 @@ const Analysis& analysis_named(const std::string& name) {
   return *found;
 }
 
+template <typename Parts>
+const std::shared_ptr<tidemark::Recording>& recording_of(const std::unique_ptr<Parts>& parts) {
+  if (!parts) throw v1::Error("this recording was moved to another object: use that one");
+  return parts->recording;
+}
+
 }  // namespace
 
 struct Recording::Parts {
@@ -35,14 +41,15 @@ Recording::Recording(Recording&& other) noexcept = default;
 Recording& Recording::operator=(Recording&& other) noexcept = default;
 
 RecordedProgram Recording::program() const {
-  const SampledOverview& overview = parts_->recording->overview();
+  const std::shared_ptr<tidemark::Recording>& recording = recording_of(parts_);
+  const SampledOverview& overview = recording->overview();
   const ProcessInfo& process = overview.definitions.process;
-  return {parts_->recording->path(), process.command_line, process.pid, overview.event_count, overview.end_ns};
+  return {recording->path(), process.command_line, process.pid, overview.event_count, overview.end_ns};
 }
 
 std::vector<DeviceMemory> Recording::devices() const {
   std::vector<DeviceMemory> devices;
-  for (const DeviceSummary& summary : parts_->recording->overview().devices) {
+  for (const DeviceSummary& summary : recording_of(parts_)->overview().devices) {
     DeviceMemory& device = devices.emplace_back();
     device.device = to_string(summary.device);
     device.allocation_count = summary.allocation_count;
@@ -68,7 +75,7 @@ std::string Recording::analyze(const std::string& name, const std::map<std::stri
   }
   use_own_program();
   AnalysisOptions chosen = value_or_throw(choose_options(analysis, given));
-  const std::vector<std::shared_ptr<tidemark::Recording>> recordings = {parts_->recording};
+  const std::vector<std::shared_ptr<tidemark::Recording>> recordings = {recording_of(parts_)};
   const auto run = value_or_throw(run_analysis(analysis, recordings, std::move(chosen)));
   return value_or_throw(run->json());
 }

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 #include "loading/element_conversion.h"
@@ -43,6 +44,10 @@ std::size_t aligned(std::size_t bytes) {
   return (bytes + kAlignment - 1) / kAlignment * kAlignment;
 }
 
+constexpr std::size_t kMaxReaders = 1024;
+
+constexpr std::size_t kMaxBytes = std::size_t{1} << 48;  // of a batch: far more than any device has
+
 constexpr std::size_t kGranularity = 2ull << 20;  // the driver reserves memory in pages of this size
 
 }  // namespace
@@ -51,17 +56,24 @@ Result<std::unique_ptr<BatchPipeline>> BatchPipeline::create(const cuda::Driver*
                                                              PipelineOptions options) {
   if (!source) return Error{"a prefetching loader needs a source of batches"};
   if (options.ahead == 0 || options.readers == 0) return Error{"a prefetching loader needs a batch ahead and a thread"};
+  if (options.readers > kMaxReaders) {
+    return Error{fmt::format("a prefetching loader has at most {} threads that read", kMaxReaders)};
+  }
   auto pipeline = std::unique_ptr<BatchPipeline>(new BatchPipeline(std::move(source), std::move(options)));
   const PipelineOptions& chosen = pipeline->options_;
-  if (chosen.device) {
-    auto copies = HostToDevice::create(*driver, *chosen.device);
-    if (!copies) return copies.error();
-    pipeline->copies_ = std::move(*copies);
-    pipeline->conversions_ = std::make_unique<DeviceConversions>(*pipeline->copies_);
-    pipeline->buffers_ = std::make_unique<DeviceBuffers>(*driver, pipeline->copies_->context());
+  try {
+    if (chosen.device) {
+      auto copies = HostToDevice::create(*driver, *chosen.device);
+      if (!copies) return copies.error();
+      pipeline->copies_ = std::move(*copies);
+      pipeline->conversions_ = std::make_unique<DeviceConversions>(*pipeline->copies_);
+      pipeline->buffers_ = std::make_unique<DeviceBuffers>(*driver, pipeline->copies_->context());
+    }
+    pipeline->ahead_ = std::make_unique<ReadAhead<LoadedBatch>>(
+        [own = pipeline.get()](std::size_t number) { return own->load(number); }, chosen.ahead, chosen.readers);
+  } catch (const std::system_error& error) {
+    return Error{fmt::format("a prefetching loader cannot start its threads: {}", error.code().message())};
   }
-  pipeline->ahead_ = std::make_unique<ReadAhead<LoadedBatch>>(
-      [own = pipeline.get()](std::size_t number) { return own->load(number); }, chosen.ahead, chosen.readers);
   return pipeline;
 }
 
@@ -144,6 +156,9 @@ Result<BatchLayout> lay_out(std::span<const SourceArray> arrays) {
   BatchLayout layout;
   for (const SourceArray& array : arrays) {
     std::size_t bytes = array.bytes;
+    if (bytes > kMaxBytes || layout.bytes > kMaxBytes) {
+      return Error{fmt::format("array {}: a batch of this size is larger than any memory", layout.places.size())};
+    }
     if (array.conversion) {
       const auto converted = converted_bytes(*array.conversion, array.bytes);
       if (!converted) return Error{fmt::format("array {}: {}", layout.places.size(), converted.error().message)};
@@ -154,6 +169,7 @@ Result<BatchLayout> lay_out(std::span<const SourceArray> arrays) {
   }
   for (std::size_t index = 0; index < arrays.size(); ++index) {
     if (!arrays[index].conversion) continue;
+    if (layout.bytes > kMaxBytes) return Error{"the arrays of a batch are larger than any memory"};
     layout.places[index].copy = layout.bytes;
     layout.bytes += aligned(arrays[index].bytes);
   }

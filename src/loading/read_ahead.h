@@ -37,10 +37,14 @@ class ReadAhead {
   /// are several; an exception ends the items at this one.
   using Make = std::function<std::optional<Item>(std::size_t number)>;
 
-  /// `ahead`: items that are made or being made beyond the one that was handed out last. Both at least 1.
+  /// `ahead`: items that are made or being made beyond the one that was handed out last. Both at least 1. Throws
+  /// std::system_error where a thread cannot be started.
   ReadAhead(Make make, std::size_t ahead, std::size_t threads) : make_(std::move(make)), ahead_(ahead) {
-    for (std::size_t number = 0; number < threads; ++number) {
-      threads_.push_back(thread_without_signals([this] { work(); }));
+    try {
+      while (threads_.size() < threads) threads_.push_back(thread_without_signals([this] { work(); }));
+    } catch (...) {
+      stop();
+      throw;
     }
   }
   /// Waits for what is being made.

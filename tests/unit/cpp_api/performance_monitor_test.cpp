@@ -47,6 +47,7 @@ TEST(PerformanceMonitor, StepsAndTheirParts) {
       const auto moved = std::move(waiting);  // measures once
     }
     { const auto forward = monitor.phase(tidemark::StepPhase::forward); }
+    { const auto none = monitor.phase(static_cast<tidemark::StepPhase>(77)); }
     monitor.step(8);
   }
   monitor.save_chart(folder.at("chart.svg"));

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <tidemark/prefetch_loader.h>
 #include <unistd.h>
@@ -7,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <fstream>
 #include <memory>
 #include <optional>
 #include <stdexcept>
@@ -100,6 +102,45 @@ TEST(PrefetchLoader, EndsWhereItIsLeftAndInAForkedChild) {
   EXPECT_FALSE(loader.next());
   EXPECT_THROW(tidemark::PrefetchLoader(nullptr, on_the_host()), tidemark::Error);
 }
+
+TEST(PrefetchLoader, ABatchThatWasMovedIsEmpty) {
+  tidemark::PrefetchLoader loader(read_bytes, on_the_host());
+  auto batch = loader.next();
+  const tidemark::DeviceBatch moved = *std::move(batch);
+  EXPECT_EQ(moved.size(), 2U);
+  EXPECT_EQ(batch->size(), 0U);  // NOLINT: as documented
+  EXPECT_EQ((*batch)[0].data, nullptr);
+  EXPECT_EQ(batch->number(), 0U);
+}
+
+TEST(PrefetchLoader, SizesThatNoMemoryHas) {
+  for (const std::size_t bytes : {~std::size_t{0}, std::size_t{1} << 62, (std::size_t{1} << 48) + 1}) {
+    tidemark::PrefetchLoader loader(
+        [&](std::size_t) {
+          return std::optional(tidemark::HostBatch{{{"", bytes, tidemark::Conversion{}}}, nullptr});
+        },
+        on_the_host());
+    EXPECT_THROW((void)loader.next(), tidemark::Error) << bytes;
+  }
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST(PrefetchLoader, ThreadsThatCannotBeStarted) {
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_AS, &before), 0);
+  constexpr std::size_t kForSome = std::size_t{100} << 20;
+  const rlimit few{pages * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE)) + kForSome, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_AS, &few), 0);
+  auto settings = on_the_host();
+  settings.reading_threads = 1000;
+  EXPECT_THROW(tidemark::PrefetchLoader(read_bytes, settings), tidemark::Error);
+  ::setrlimit(RLIMIT_AS, &before);
+  settings.reading_threads = 1'000'000'000;
+  EXPECT_THROW(tidemark::PrefetchLoader(read_bytes, settings), tidemark::Error);
+}
+#endif
 
 // On a machine with a GPU it does its work, on others it says what is missing.
 TEST(PrefetchLoader, ADeviceOrAnErrorThatSaysWhy) {

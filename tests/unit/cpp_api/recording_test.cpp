@@ -37,6 +37,9 @@ TEST(Recording, RunsEachAnalysisThatNeedsNoOther) {
   EXPECT_FALSE(one.empty());
   const tidemark::Recording moved = std::move(recording);
   EXPECT_FALSE(moved.devices().empty());
+  EXPECT_THROW((void)recording.devices(), tidemark::Error);  // NOLINT: as documented
+  EXPECT_THROW((void)recording.program(), tidemark::Error);
+  EXPECT_THROW((void)recording.analyze("leaks"), tidemark::Error);
 }
 
 TEST(Recording, ErrorsSayWhatIsWrong) {
