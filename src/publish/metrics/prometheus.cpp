@@ -26,6 +26,18 @@ std::string_view unit_word(const MetricFamily& family) {
   return found == kUnitWords.end() ? "" : found->word;
 }
 
+// Names in values come from elsewhere, and whoever looks at the page with curl has them on a terminal.
+std::string without_controls(std::string_view text) {
+  std::string plain = valid_utf8(text);
+  constexpr std::size_t kBytes = 2;  // of U+0080 to U+009F
+  for (std::size_t at = 0; at < plain.size(); ++at) {
+    const auto letter = static_cast<unsigned char>(plain[at]);
+    const bool is_pair = letter == 0xc2 && static_cast<unsigned char>(plain[at + 1]) < 0xa0;
+    if (is_pair || (letter < ' ' && letter != '\n') || letter == 0x7f) plain.replace(at, is_pair ? kBytes : 1, 1, '?');
+  }
+  return plain;
+}
+
 void append_escaped(std::string& text, std::string_view value, bool in_quotes) {
   for (const char letter : value) {
     if (letter == '\\') {
@@ -59,7 +71,7 @@ void append_labels(std::string& text, const MetricAttributes& attributes) {
   for (const auto& [name, value] : attributes) {
     text += before;
     text += prometheus_label(name) + "=\"";
-    append_escaped(text, valid_utf8(value), true);
+    append_escaped(text, without_controls(value), true);
     text += '"';
     before = ',';
   }

@@ -53,6 +53,12 @@ TEST(Prometheus, BytesThatAreNoTextAreReplaced) {
   EXPECT_THAT(page_of(kBytes, {{"name", "\xf0"}}, std::int64_t{1}), HasSubstr("name=\"\xef\xbf\xbd\""));
 }
 
+TEST(Prometheus, NamesDoNotControlATerminal) {
+  const std::string page =
+      page_of(kBytes, {{"name", "\x1b]0;title\x07\x7f \xc2\x9b \xc2\xa0 \xc3\xa9\tend\xc2"}}, std::int64_t{1});
+  EXPECT_THAT(page, HasSubstr("name=\"?]0;title?? ? \xc2\xa0 \xc3\xa9?end\xef\xbf\xbd\""));
+}
+
 TEST(Prometheus, NumbersThatAreNone) {
   const MetricFamily gauge{"g", "s", Instrument::gauge, ""};
   EXPECT_THAT(page_of(gauge, {}, 0.25), HasSubstr("\ng_seconds 0.25\n"));
