@@ -92,7 +92,9 @@ void become_background(pid_t parent, int nothing, StandardDescriptors descriptor
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-// Reads until the end. False when the time is over before.
+constexpr std::size_t kMaxOutput = std::size_t{64} << 20;  // of a program that answers a question
+
+// Reads until the end. False when the time is over before, or there is more than kMaxOutput.
 bool read_all(const ScopedFd& fd, Clock::time_point deadline, std::string& text) {
   for (;;) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
@@ -101,6 +103,7 @@ bool read_all(const ScopedFd& fd, Clock::time_point deadline, std::string& text)
     std::array<char, 4096> part{};
     const ssize_t got = ::read(fd.get(), part.data(), part.size());
     if (got <= 0) return true;
+    if (text.size() > kMaxOutput) return false;
     text.append(part.data(), static_cast<std::size_t>(got));
   }
 }
@@ -153,11 +156,14 @@ BackgroundProcess::~BackgroundProcess() {
 }
 
 std::optional<ProcessEnd> BackgroundProcess::ended() {
+  siginfo_t found{};
+  if (pid_ == 0) return std::nullopt;
+  const bool can_wait = ::waitid(P_PID, static_cast<id_t>(pid_), &found, WEXITED | WNOHANG | WNOWAIT) == 0;
+  if (can_wait && found.si_pid == 0) return std::nullopt;
+  ::kill(-pid_, SIGKILL);  // what it may have left: until it has been waited for, its number is nobody else's
   int status = 0;
   rusage usage{};
-  const pid_t ended = pid_ != 0 ? ::wait4(pid_, &status, WNOHANG, &usage) : 0;
-  if (ended == 0) return std::nullopt;
-  ::kill(-std::exchange(pid_, 0), SIGKILL);  // what it may have left
+  const pid_t ended = ::wait4(std::exchange(pid_, 0), &status, 0, &usage);
   ProcessEnd end;
   // Where SIGCHLD is ignored, the kernel does not keep how a child ended.
   if (ended > 0 && WIFEXITED(status)) end.exit_code = WEXITSTATUS(status);
@@ -202,6 +208,7 @@ Result<ProgramOutput> program_output(std::vector<std::string> words, std::chrono
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     in_time = Clock::now() < deadline;
   }
+  if (output.text.size() > kMaxOutput) return Error{fmt::format("{} answered with more than 64 MiB", program)};
   return Error{fmt::format("{} did not answer within {} s", program, patience.count())};
 }
 

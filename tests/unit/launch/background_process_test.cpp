@@ -88,6 +88,12 @@ TEST(BackgroundProcessTest, SaysWhatCouldNotBeRun) {
   EXPECT_EQ(process.error().message, "cannot run no-such-program-anywhere: No such file or directory");
 }
 
+TEST(ProgramOutput, HasAnEnd) {
+  EXPECT_EQ(program_output({"printf", "a b"}, std::chrono::seconds(60))->text, "a b");
+  const auto endless = program_output({"yes"}, std::chrono::hours(1));
+  EXPECT_EQ(endless.error().message, "yes answered with more than 64 MiB");
+}
+
 TEST(BackgroundProcessTest, EndsWithItsObjectAndWithAllThatItStarted) {
   const auto remove = [](std::optional<BackgroundProcess>& process) { process.reset(); };
   EXPECT_EQ(output_of_all("sleep 600 & echo started; wait; echo not killed", remove), "started\n");
