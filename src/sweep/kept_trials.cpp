@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <cstring>
@@ -56,13 +55,14 @@ void take(const Json& object, const char* key, std::optional<std::uint64_t>& val
 
 constexpr std::string_view kTrials = "trials/";
 
-// Of a trial's folder: "trials/0007". None for what is no such name, as it may lead anywhere.
-std::optional<std::size_t> number_of_folder(std::string_view folder) {
-  constexpr std::size_t kMaxDigits = 9;
-  if (!folder.starts_with(kTrials) || folder.size() > kTrials.size() + kMaxDigits) return std::nullopt;
+constexpr std::size_t kMaxNumber = 999'999'999;
+
+// Whether it is the name of a trial's folder: "trials/0007". Another one may lead anywhere.
+bool is_folder(std::string_view name) {
+  if (!name.starts_with(kTrials)) return false;
   std::size_t number = 0;
-  const auto [end, error] = std::from_chars(folder.data() + kTrials.size(), folder.data() + folder.size(), number);
-  return error == std::errc() && end == folder.data() + folder.size() ? std::optional(number) : std::nullopt;
+  const auto [end, error] = std::from_chars(name.data() + kTrials.size(), name.data() + name.size(), number);
+  return error == std::errc() && end == name.data() + name.size() && number <= kMaxNumber;
 }
 
 // None for what is no such line.
@@ -93,7 +93,7 @@ std::optional<KeptTrial> trial_of(const std::string& line) {
     result.failure = object.at("failure");
     result.duration_ns = number_at(object, "duration_ns");
     result.host_bytes = number_at(object, "host_bytes");
-    if (!number_of_folder(trial.folder)) return std::nullopt;
+    if (!is_folder(trial.folder)) return std::nullopt;
     return trial;
   } catch (const Json::exception&) {
     return std::nullopt;
@@ -147,6 +147,7 @@ Result<void> KeptTrials::read(const std::string& common) {
     if (!trial) {
       return Error{fmt::format("{}: line {} is damaged; remove that line, and its trial is run again", path_, lines)};
     }
+    folders_.insert(trial->folder);
     trials_.push_back(std::move(*trial));
   }
   if (at < contents->size() && ::ftruncate(fd_.get(), static_cast<off_t>(at)) != 0) {
@@ -156,15 +157,19 @@ Result<void> KeptTrials::read(const std::string& common) {
 }
 
 std::string KeptTrials::new_folder() {
-  for (; seen_ < trials_.size(); ++seen_) {
-    number_ = std::max(number_, number_of_folder(trials_[seen_].folder).value_or(0));
-  }
-  return fmt::format("{}{:04}", kTrials, ++number_);
+  std::string folder;
+  do {
+    number_ = number_ % kMaxNumber + 1;
+    folder = fmt::format("{}{:04}", kTrials, number_);
+  } while (folders_.contains(folder));
+  return folder;
 }
 
 Result<void> KeptTrials::append(KeptTrial trial) {
   auto written = write_line(line_of(trial));
-  if (written) trials_.push_back(std::move(trial));
+  if (!written) return written;
+  folders_.insert(trial.folder);
+  trials_.push_back(std::move(trial));
   return written;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "analyze/sweep/trial.h"
@@ -41,8 +42,8 @@ class KeptTrials {
   std::string path_;
   ScopedFd fd_;
   std::vector<KeptTrial> trials_;
-  std::size_t seen_ = 0;    // of `trials_`, for the number
-  std::size_t number_ = 0;  // of the latest folder
+  std::unordered_set<std::string> folders_;  // of all trials
+  std::size_t number_ = 0;                   // of the latest new folder
 };
 
 }  // namespace tidemark

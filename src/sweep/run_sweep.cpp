@@ -136,22 +136,30 @@ class SweepRun {
     return std::nullopt;
   }
 
+  // What has the name already, of a sweep that was killed or of another program, stays as it is.
+  Result<std::string> create_folder() {
+    std::error_code error;
+    std::filesystem::create_directory(request_.folder + "/trials", error);
+    while (!error) {
+      std::string folder = kept_.new_folder();
+      if (std::filesystem::create_directory(request_.folder + "/" + folder, error)) return folder;
+    }
+    return Error{fmt::format("{}/trials: a folder cannot be created there: {}", request_.folder, error.message())};
+  }
+
   Result<void> start_more() {
     while (running_.size() < allowed()) {
       const auto row = next();
       if (!row) return {};
       const SweepRow& configuration = outcome_.sweep.rows[*row];
-      const std::string folder = kept_.new_folder();
-      const std::string path = request_.folder + "/" + folder;
-      std::error_code error;
-      std::filesystem::remove_all(path, error);
-      std::filesystem::create_directories(path, error);
-      if (error) return Error{fmt::format("{}: cannot be created: {}", path, error.message())};
+      const auto folder = create_folder();
+      if (!folder) return folder.error();
+      const std::string path = request_.folder + "/" + *folder;
       TrialRequest trial{outcome_.sweep.gpus[configuration.gpu].option, request_.options,
                          request_.program.with(configuration.values)};
       auto process = start_trial(trial, path);
       if (!process) return process.error();
-      running_.push_back({*row, folder, std::move(trial), std::move(*process)});
+      running_.push_back({*row, *folder, std::move(trial), std::move(*process)});
       taken_[*row] = true;
       ++started_;
     }

@@ -4,6 +4,7 @@
 // same.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -63,17 +64,24 @@ void read_settings(const std::string& text) {
 void read_trials(const std::string& text) {
   static const std::string folder =
       (std::filesystem::temp_directory_path() / ("tidemark-texts-fuzz-" + std::to_string(::getpid()))).string();
+  const std::string file = folder + "/trials.jsonl";
+  const std::string whole = "common\n" + text;
   std::filesystem::create_directories(folder);
-  std::ofstream(folder + "/trials.jsonl", std::ios::binary | std::ios::trunc) << "common\n" << text;
+  std::ofstream(file, std::ios::binary | std::ios::trunc) << whole;
   std::size_t read = 0;
-  {
-    auto kept = KeptTrials::open(folder, "common");
-    require(kept.ok(), "the folder can be opened");
+  if (auto kept = KeptTrials::open(folder, "common"); !kept) {
+    require(std::filesystem::file_size(file) == whole.size(), "a file with a line that is no trial stays as it is");
+  } else {
+    const auto lines = static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
     read = kept->trials().size();
+    require(read == lines, "each line is a trial");
+    const std::string next = kept->new_folder();
+    for (const KeptTrial& trial : kept->trials()) require(trial.folder != next, "a folder is of one trial");
     if (read > 0) require(kept->append(kept->trials().back()).ok(), "a trial is appended");
+    kept = Error{"closed"};
+    const auto again = KeptTrials::open(folder, "common");
+    require(again.ok() && again->trials().size() == read + (read > 0 ? 1 : 0), "each whole trial is there again");
   }
-  const auto again = KeptTrials::open(folder, "common");
-  require(again.ok() && again->trials().size() == read + (read > 0 ? 1 : 0), "each whole trial is there again");
   std::filesystem::remove_all(folder);
 }
 

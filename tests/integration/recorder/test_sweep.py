@@ -83,10 +83,15 @@ class OtherPrograms(Sweeping):
         def sweep(*options):
             return run(self.sweep_command("--on", "real", "--plot", "none", "--vary", "code=3,4", *options, command=["sh", "-c", "exit {code}"]))
 
+        other = self.output / "trials" / "0001" / "of another program"
+        other.parent.mkdir(parents=True)
+        other.touch()
         for options, trials in (((), 2), ((), 2), (("--retry",), 4)):
             done = sweep(*options)
             self.assertEqual((done.returncode, len(self.kept())), (1, trials), done.stderr)
         self.assertIn("2 of 2 configurations were tried, 2 failed", done.stdout.decode())
+        self.assertEqual([trial["folder"] for trial in self.kept()], [f"trials/000{n}" for n in (2, 3, 4, 5)])
+        self.assertTrue(other.exists())
 
     def test_ctrl_c_ends_the_trials_and_keeps_the_others(self):
         script = f"touch {self.folder}/" + "{time}; sleep {time}000"

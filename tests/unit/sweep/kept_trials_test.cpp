@@ -104,13 +104,13 @@ TEST_F(KeptTrialsFile, FoldersOfTrialsAreNotUsedAgain) {
   auto kept = KeptTrials::open(folder(), kCommon);
   KeptTrial trial = trial_of("1", 1000);
   EXPECT_EQ(kept->new_folder(), "trials/0001");
-  trial.folder = "trials/0007";  // whoever removed the lines before it
+  trial.folder = "trials/0002";  // whoever removed the line before it
   ASSERT_TRUE(kept->append(trial));
-  EXPECT_EQ(kept->new_folder(), "trials/0008");
+  EXPECT_EQ(kept->new_folder(), "trials/0003");
   kept = Error{"closed"};
   kept = KeptTrials::open(folder(), kCommon);
-  EXPECT_EQ(kept->new_folder(), "trials/0008");
-  EXPECT_EQ(kept->new_folder(), "trials/0009");
+  EXPECT_EQ(kept->new_folder(), "trials/0001");
+  EXPECT_EQ(kept->new_folder(), "trials/0003");
 }
 
 TEST_F(KeptTrialsFile, AnotherFileIsLeftAsItIs) {
