@@ -93,6 +93,18 @@ class OtherPrograms(Sweeping):
         self.assertEqual([trial["folder"] for trial in self.kept()], [f"trials/000{n}" for n in (2, 3, 4, 5)])
         self.assertTrue(other.exists())
 
+    def test_a_size_that_somebody_else_wrote(self):
+        def sweep(values):
+            return run(self.sweep_command(*MEMORY, "--plot", "none", "--vary", f"batch={values}", command=["true"]))
+
+        self.assertEqual(sweep("1").returncode, 1)  # no Python program
+        first, line = (self.output / "trials.jsonl").read_text().splitlines()
+        # With a quarter more that is 2^64.
+        trial = {**json.loads(line), "fits": True, "host_bytes": 14757395258967641293}
+        (self.output / "trials.jsonl").write_text(f"{first}\n{json.dumps(trial)}\n")
+        done = sweep("1,2")
+        self.assertEqual((done.returncode, len(self.kept())), (1, 2), done.stderr)
+
     def test_ctrl_c_ends_the_trials_and_keeps_the_others(self):
         script = f"touch {self.folder}/" + "{time}; sleep {time}000"
         command = self.sweep_command("--on", "real", "--vary", "time=0,9", command=["sh", "-c", script])
