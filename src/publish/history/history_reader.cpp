@@ -220,7 +220,8 @@ Result<History> read_history(const std::string& path, const HistoryQuery& query)
   DatabaseError error;
   auto database = Database::open(path, DatabaseUse::read, error);
   if (!database) return unreadable(path, error);
-  switch (schema_of(*database)) {
+  const SchemaState schema = schema_of(*database);
+  switch (schema) {
     case SchemaState::unknown:
       return unreadable(path, database->error());
     case SchemaState::foreign:
@@ -230,13 +231,13 @@ Result<History> read_history(const std::string& path, const HistoryQuery& query)
     case SchemaState::newer:
       return Error{path + ": made by a newer version of Tidemark; read it with that"};
     case SchemaState::empty:  // a monitor has only just begun
-      return history;
     case SchemaState::ours:
       break;
   }
   if (!is_whole(*database)) {
     return Error{path + ": damaged (sqlite3 FILE .recover writes what can be saved into a new file)"};
   }
+  if (schema == SchemaState::empty) return history;
   if (!database->execute("BEGIN")) return unreadable(path, database->error());  // all of one time
   if (auto done = Reader(*database, query).read(history); !done) return done.error();
   return history;

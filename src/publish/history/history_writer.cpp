@@ -87,15 +87,15 @@ bool HistoryWriter::open() {
     return false;
   }
   SchemaState state = schema_of(*database);
-  if (state == SchemaState::empty && create_schema(*database)) state = SchemaState::ours;
   // SQLite's own check lets some records pass that no query can read.
-  if (state == SchemaState::ours &&
+  if ((state == SchemaState::ours || state == SchemaState::empty) &&
       (!is_whole(*database) ||
        !read_history(options_.path, {.since_ms = {}, .until_ms = std::numeric_limits<std::int64_t>::max()}))) {
     given_up_ = true;
     report(kDamaged);
     return false;
   }
+  if (state == SchemaState::empty && create_schema(*database)) state = SchemaState::ours;
   if (state == SchemaState::ours) {
     // What was not written when the machine loses power is lost; the file stays whole.
     database->execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA journal_size_limit=8388608");
