@@ -40,7 +40,7 @@ struct Entry {
 };
 
 struct Content {
-  static constexpr std::size_t kMax = 1 << 18;
+  static constexpr std::size_t kMax = 1 << 19;
 
   std::atomic<std::uint64_t> count;
   Entry entries[kMax];
