@@ -41,7 +41,7 @@ AllocatorSegments::Segment AllocatorSegments::unmap(std::uint64_t address, std::
 
 std::optional<Event> AllocatorSegments::released(Segment segment, const Event& base) const {
   if (segment.device < 0 || segment.bytes == 0) return std::nullopt;
-  const Totals& totals = totals_[static_cast<std::size_t>(segment.device)];
+  const Totals& totals = totals_[static_cast<std::uint8_t>(segment.device)];
   if (totals.reserved < segment.bytes) return std::nullopt;
   Event event = base;
   event.kind = EventKind::release;

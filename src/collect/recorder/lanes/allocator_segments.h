@@ -19,7 +19,7 @@ class AllocatorSegments {
   /// Remembers what the allocator says of itself.
   void see(const Event& event) {
     if (event.has_totals && event.device.type == DeviceType::cuda && event.device.index >= 0)
-      totals_[static_cast<std::size_t>(event.device.index)] = {event.total_allocated, event.total_reserved};
+      totals_[static_cast<std::uint8_t>(event.device.index)] = {event.total_allocated, event.total_reserved};
   }
 
   /// The release that a call was; none where it took memory, or gave back what is not known. `base` has its time and
