@@ -127,7 +127,7 @@ export interface ModuleHeldAtPeak {
 
 /** A change of the program that would lower the peak. */
 export interface Advice {
-  kind: "checkpoint_activations" | "gradients_in_forward" | "frozen_gradients" | "frozen_optimizer_state" | "large_optimizer_state" | "attention_matrices" | "logits" | "logits_upcast" | "gradient_buckets" | "gathered_parameters" | "checkpoint_copies" | "loaded_checkpoint" | "model_copies" | "retained_graph" | "inference_with_autograd" | "forwards_before_backward" | "checkpoint_each_layer" | "optimizer_temporaries" | "kept_over_steps" | "failed_call" | "repeated_concatenation" | "collected_results";
+  kind: "checkpoint_activations" | "gradients_in_forward" | "frozen_gradients" | "frozen_optimizer_state" | "large_optimizer_state" | "attention_matrices" | "logits" | "logits_upcast" | "gradient_buckets" | "gathered_parameters" | "checkpoint_copies" | "loaded_checkpoint" | "model_copies" | "retained_graph" | "inference_with_autograd" | "unused_gradients" | "forwards_before_backward" | "checkpoint_each_layer" | "optimizer_temporaries" | "kept_over_steps" | "failed_call" | "repeated_concatenation" | "collected_results";
   /** by which the peak would be lower */
   avoidable_peak_bytes: number;
   /** the least certain of the blocks concerned */
@@ -1148,6 +1148,19 @@ export interface Leak extends LeakSite {
   group: number;
 }
 
+/** What several steps leave at one stack until it is freed together, again and again. */
+export interface KeptSite {
+  device: string;
+  /** at most at one time, after the steps that made them */
+  bytes: number;
+  block_count: number;
+  /** at most, whose blocks are freed in one step */
+  step_count: number;
+  /** steps that free blocks of several steps */
+  times: number;
+  stack: Stack | null;
+}
+
 /** Growth of the host's memory that is no tensors. */
 export interface HostGrowth {
   /** anonymous memory of the process, or PSS of the other processes of the job */
@@ -1205,6 +1218,9 @@ export interface Leaks extends OfRecording {
   /** growth that is not a leak, most bytes held first */
   non_leak_growth: LeakSite[];
   other_non_leak_growth_count: number;
+  /** kept for several steps and then freed together, most bytes first: no part of the verdict */
+  kept_over_steps: KeptSite[];
+  other_kept_over_steps_count: number;
   /** from the warm-up to the last step, where it goes on all along: no part of the verdict */
   host_growth: HostGrowth[];
   /** by the owners that --by asks for; null without it */
@@ -1386,7 +1402,7 @@ export interface ModuleHeld {
 
 /** A change of the program that would need less memory at the failure. */
 export interface FailureAdvice {
-  kind: "checkpoint_activations" | "gradients_in_forward" | "frozen_gradients" | "frozen_optimizer_state" | "large_optimizer_state" | "attention_matrices" | "logits" | "logits_upcast" | "gradient_buckets" | "gathered_parameters" | "checkpoint_copies" | "loaded_checkpoint" | "model_copies" | "retained_graph" | "inference_with_autograd" | "forwards_before_backward" | "checkpoint_each_layer" | "optimizer_temporaries" | "kept_over_steps" | "failed_call" | "repeated_concatenation" | "collected_results";
+  kind: "checkpoint_activations" | "gradients_in_forward" | "frozen_gradients" | "frozen_optimizer_state" | "large_optimizer_state" | "attention_matrices" | "logits" | "logits_upcast" | "gradient_buckets" | "gathered_parameters" | "checkpoint_copies" | "loaded_checkpoint" | "model_copies" | "retained_graph" | "inference_with_autograd" | "unused_gradients" | "forwards_before_backward" | "checkpoint_each_layer" | "optimizer_temporaries" | "kept_over_steps" | "failed_call" | "repeated_concatenation" | "collected_results";
   /** that it would not hold */
   held_bytes: number;
   /** the least certain of the blocks concerned */

@@ -34,6 +34,7 @@ constexpr AdviceRule kRules[] = {
     {AdviceKind::model_copies, advice::model_copies, false},
     {AdviceKind::retained_graph, advice::retained_graph, true},
     {AdviceKind::inference_with_autograd, advice::inference_with_autograd, true},
+    {AdviceKind::unused_gradients, advice::unused_gradients, true},
     {AdviceKind::forwards_before_backward, advice::forwards_before_backward, false},
     {AdviceKind::checkpoint_each_layer, advice::checkpoint_each_layer, true},
     {AdviceKind::optimizer_temporaries, advice::optimizer_temporaries, false},
@@ -151,9 +152,11 @@ std::vector<Advice> Adviser::at_failure(const OutOfMemory& failure) {
       subject, faults, allocated, failure.change_count, [&](const std::vector<EarlierFree>& frees, Advice& found) {
         found.avoidable_peak_bytes = found.peak_bytes - std::min(found.peak_bytes, found.added_bytes);
         const bool by_size = found.kind == AdviceKind::logits || found.kind == AdviceKind::logits_upcast;
-        found.has_request = by_size && std::ranges::any_of(frees, [&](const EarlierFree& away) {
-                              return store_.blocks.size[away.block.value] == failure.requested;
-                            });
+        const bool by_stack = found.kind == AdviceKind::repeated_concatenation;
+        found.has_request = std::ranges::any_of(frees, [&](const EarlierFree& away) {
+          return (by_size && store_.blocks.size[away.block.value] == failure.requested) ||
+                 (by_stack && store_.blocks.stack[away.block.value] == failure.stack);
+        });
       });
 }
 

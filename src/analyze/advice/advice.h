@@ -35,6 +35,7 @@ enum class AdviceKind : std::uint8_t {
   model_copies,              ///< a copy of the model by copy.deepcopy, such as an average of its weights
   retained_graph,            ///< autograd graphs kept over steps, such as by losses in a list
   inference_with_autograd,   ///< call the model in torch.no_grad(): no backward pass goes back through it
+  unused_gradients,          ///< a backward pass goes through modules whose gradients no optimizer uses
   forwards_before_backward,  ///< call backward() after each forward pass: several wait for one backward pass
   checkpoint_each_layer,     ///< one checkpoint recomputes several of the repeated layers at once
   optimizer_temporaries,     ///< temporary tensors of a step for all parameters at once: fused=True, or foreach=False
@@ -59,6 +60,7 @@ inline constexpr EnumName<AdviceKind> kAdviceKindNames[] = {
     {AdviceKind::model_copies, "model_copies"},
     {AdviceKind::retained_graph, "retained_graph"},
     {AdviceKind::inference_with_autograd, "inference_with_autograd"},
+    {AdviceKind::unused_gradients, "unused_gradients"},
     {AdviceKind::forwards_before_backward, "forwards_before_backward"},
     {AdviceKind::checkpoint_each_layer, "checkpoint_each_layer"},
     {AdviceKind::optimizer_temporaries, "optimizer_temporaries"},

@@ -14,6 +14,7 @@ namespace {
 struct LayerPass {
   std::vector<BlockId> blocks;                 ///< in order of birth
   std::uint64_t backward_at = Blocks::kAlive;  ///< when the first of them was freed
+  std::uint64_t forward_end = 0;               ///< of a layer that is recomputed: of its call in the forward pass
 };
 
 // Between a layer's forward and its backward only what enters it is kept: of the layer before, the block that it made
@@ -31,13 +32,16 @@ std::vector<EarlierFree> recompute_each_layer(const Subject& subject, Phase phas
   }
   std::map<std::pair<std::size_t, std::size_t>, LayerPass> passes;  // by layer and span
   std::size_t span = 0;
+  std::vector<std::uint64_t> forward_ends(numbers.size());
   for (const BlockId block : subject.blocks) {
     const Owner& owner = subject.attribution.blocks[block.value];
-    if (owner.category != Category::activation || owner.phase != phase || !owner.module.valid()) continue;
-    const std::optional<std::size_t> layer = layers[owner.module.value];
+    const std::optional<std::size_t> layer = owner.module.valid() ? layers[owner.module.value] : std::nullopt;
     if (!layer) continue;
+    if (owner.phase == Phase::forward) forward_ends[*layer] = std::uint64_t{blocks.birth_change[block.value]} + 1;
+    if (owner.category != Category::activation || owner.phase != phase) continue;
     while (span < subject.spans.size() && subject.spans[span].to <= blocks.birth_change[block.value]) ++span;
     LayerPass& pass = passes[{*layer, span}];
+    if (pass.blocks.empty() && phase == Phase::recomputation) pass.forward_end = forward_ends[*layer];
     pass.blocks.push_back(block);
     pass.backward_at = std::min<std::uint64_t>(pass.backward_at, blocks.death_change[block.value]);
   }
@@ -53,6 +57,9 @@ std::vector<EarlierFree> recompute_each_layer(const Subject& subject, Phase phas
     const bool others_follow = next != begins.end() && *next < pass.backward_at;
     if (phase == Phase::recomputation && !others_follow) continue;
     for (std::size_t n = 0; n + 1 < pass.blocks.size(); ++n) frees.push_back({pass.blocks[n], end, pass.backward_at});
+    // The next layer's checkpoint would keep what enters it from the forward pass on.
+    const std::uint64_t made = blocks.birth_change[pass.blocks.back().value];
+    if (pass.forward_end != 0) frees.push_back({pass.blocks.back(), pass.forward_end, made, {}, true});
   }
   return frees;
 }

@@ -44,11 +44,6 @@ class BackwardBlocks {
 
 }  // namespace
 
-EarlierFree never_there(const Store& store, BlockId block) {
-  const std::uint32_t death = store.blocks.death_change[block.value];
-  return {block, store.blocks.birth_change[block.value], death == Blocks::kAlive ? EarlierFree::kEnd : death};
-}
-
 // A forward pass that comes right after an optimizer step does not need the gradients of that step. One that comes
 // after a backward pass does: gradients are being accumulated. Had a gradient been freed, the backward pass would keep
 // the new value that it adds to it now: so it is away until that is freed, if it lives so long.

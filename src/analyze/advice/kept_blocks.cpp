@@ -1,22 +1,16 @@
 // Blocks that a reference keeps: those of several steps that are let go of together, those of a call that ran out of
 // memory.
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <optional>
 #include <set>
 #include <utility>
 
 #include "analyze/advice/rules.h"
+#include "analyze/leaks/kept_together.h"
 
 namespace tidemark::advice {
 namespace {
-
-/// So many steps leave blocks that are freed in one step, and so many times: else it may be one batch that is split, or
-/// the end of the program.
-constexpr std::size_t kMinStepsTogether = 4;
-constexpr std::size_t kMinTimes = 2;
-constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
 
 /// So many results are collected.
 constexpr std::size_t kMinResults = 16;
@@ -54,37 +48,11 @@ std::set<BlockId> model_blocks(const Subject& subject) {
 
 }  // namespace
 
-// As if each were freed when its step ends. Those that are alive at the end count where others of their stack were
-// freed.
 std::vector<EarlierFree> kept_over_steps(const Subject& subject) {
-  const auto& starts = subject.steps.starts;
-  if (starts.size() < 2 * kMinStepsTogether) return {};
-  struct Together {
-    std::set<std::size_t> steps;
-    std::vector<EarlierFree> blocks;
-  };
-  const std::set<BlockId> of_model = model_blocks(subject);
-  std::map<StackId, std::map<std::size_t, Together>> stacks;  // by the step in which they are freed
-  for (const BlockId block : subject.blocks) {
-    const EarlierFree life = never_there(subject.store, block);
-    const StackId stack = subject.store.blocks.stack[block.value];
-    if (!stack.valid() || of_model.contains(block)) continue;
-    const std::size_t born = subject.steps.begun_by(life.from);
-    const std::size_t freed = life.to == EarlierFree::kEnd ? kNever : subject.steps.begun_by(life.to);
-    if (born == 0 || born == starts.size() || freed == born) continue;
-    Together& together = stacks[stack][freed];
-    if (freed != born + 1) together.steps.insert(born);  // some live for longer than into the next step
-    together.blocks.push_back({block, starts[born].event_count, life.to});
-  }
   std::vector<EarlierFree> frees;
-  for (auto& [stack, by_step] : stacks) {
-    std::erase_if(by_step, [](const auto& entry) {
-      return entry.first != kNever && entry.second.steps.size() < kMinStepsTogether;
-    });
-    if (by_step.size() - by_step.count(kNever) < kMinTimes) continue;
-    for (const auto& [step, together] : by_step) {
-      frees.insert(frees.end(), together.blocks.begin(), together.blocks.end());
-    }
+  for (const KeptTogether& kept :
+       find_kept_together(subject.store, subject.steps, subject.device, &subject.attribution)) {
+    frees.insert(frees.end(), kept.blocks.begin(), kept.blocks.end());
   }
   return frees;
 }

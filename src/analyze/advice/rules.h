@@ -60,6 +60,7 @@ std::vector<EarlierFree> loaded_checkpoint(const Subject& subject);
 std::vector<EarlierFree> model_copies(const Subject& subject);
 std::vector<EarlierFree> retained_graph(const Subject& subject);
 std::vector<EarlierFree> inference_with_autograd(const Subject& subject);
+std::vector<EarlierFree> unused_gradients(const Subject& subject);
 std::vector<EarlierFree> forwards_before_backward(const Subject& subject);
 std::vector<EarlierFree> checkpoint_each_layer(const Subject& subject);
 std::vector<EarlierFree> optimizer_temporaries(const Subject& subject);
@@ -73,8 +74,5 @@ std::vector<EarlierFree> collected_results(const Subject& subject);
 
 /// Whether a part of a module's path is a number: its place in a ModuleList or Sequential.
 [[nodiscard]] bool is_place(std::string_view part);
-
-/// A block away for all of its life.
-[[nodiscard]] EarlierFree never_there(const Store& store, BlockId block);
 
 }  // namespace tidemark::advice

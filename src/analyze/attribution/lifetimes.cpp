@@ -73,7 +73,8 @@ Lifetimes::Lifetimes(const Store& store, const PhaseRuns& runs, const std::vecto
       runs_(runs),
       knows_parameters_(!store.definitions.tensors.empty()),
       failures_(store.devices.size()),
-      usually_temporary_(store.definitions.stacks.size()) {
+      usually_temporary_(store.definitions.stacks.size()),
+      makes_inputs_(store.definitions.stacks.size()) {
   for (const OutOfMemory& failure : store.out_of_memory) failures_[failure.device].push_back(failure.change_count);
   for (const TensorInBlock& found : tensors) {
     const ModelTensor& tensor = store.definitions.tensors[found.tensor];
@@ -82,6 +83,22 @@ Lifetimes::Lifetimes(const Store& store, const PhaseRuns& runs, const std::vecto
     }
   }
   read_ended_passes();
+  find_inputs();
+}
+
+void Lifetimes::find_inputs() {
+  const Blocks& blocks = store_.blocks;
+  if (blocks.sequence.empty()) return;
+  for (std::size_t block = 0; block < blocks.count(); ++block) {
+    const StackId stack = blocks.stack[block];
+    if (stack.value >= makes_inputs_.size() || runs_.run(block).phase != Phase::other) continue;
+    if (outside_phases(block) == Category::input) makes_inputs_[stack.value] = true;
+  }
+}
+
+bool Lifetimes::is_input_again(std::size_t block) const {
+  const StackId stack = store_.blocks.stack[block];
+  return stack.value < makes_inputs_.size() && makes_inputs_[stack.value] && !runs_.made_nodes[block];
 }
 
 // From passes that ended.
@@ -158,6 +175,7 @@ Category Lifetimes::category(std::size_t block, AllocationOrigin making) const {
   }
   if (run.phase == Phase::data) return Category::input;
   if (run.phase == Phase::other) return outside_phases(block);
+  if (run.phase == Phase::forward && is_input_again(block)) return Category::input;
   if (!is_decided(block)) return usual_category(run.phase, store_.blocks.stack[block], store_.blocks.size[block]);
   return dies_before(block, end) ? Category::temporary : category_kept(run.phase);
 }

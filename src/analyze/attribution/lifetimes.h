@@ -23,6 +23,8 @@ namespace tidemark {
 /// - Made for a batch: input. Outside all of these: input if it is there when a forward pass begins, an activation if
 /// it
 ///   is freed in a backward pass, temporary if it is freed in any other.
+/// - Made between the calls of a forward pass, without an autograd node, by a stack that makes inputs outside: input.
+///   A loop makes its next batch before the backward pass.
 ///
 /// What is alive where memory runs out in the middle of a pass, or a recording ends there, counts as it did before: by
 /// its stack, in a backward pass by its size. The exception frees it all, which says nothing.
@@ -47,6 +49,8 @@ class Lifetimes {
   /// Whether a request failed between the block's birth and death, in the pass that it was made in.
   [[nodiscard]] bool is_freed_by_failure(std::size_t block) const;
   void read_ended_passes();
+  void find_inputs();
+  [[nodiscard]] bool is_input_again(std::size_t block) const;
   [[nodiscard]] Category outside_phases(std::size_t block) const;
 
   const Store& store_;
@@ -54,6 +58,7 @@ class Lifetimes {
   bool knows_parameters_;
   std::vector<std::vector<std::uint64_t>> failures_;  // by device: how many changes there were, in order
   std::vector<bool> usually_temporary_;               // by StackId
+  std::vector<bool> makes_inputs_;                    // by StackId: outside of all phases
   std::unordered_set<std::uint64_t> gradient_sizes_;  // bytes
 };
 

@@ -25,15 +25,18 @@ class ThreadPasses {
 
   // A block is born. Returns its run.
   std::uint32_t add(Phase phase, std::uint32_t change, std::uint64_t sequence) {
-    bool made_nodes = false;  // since the last block
+    made_nodes_ = false;
     if (!is_backward(phase)) {
-      made_nodes = run_ != Pass::kNone && sequence > sequence_;
+      made_nodes_ = run_ != Pass::kNone && sequence > sequence_;
       sequence_ = sequence;
     }
-    const bool inputs_end = phase == Phase::other && made_nodes && !of_graph_;
-    if (run_ == Pass::kNone || all_.runs[run_].phase != phase || inputs_end) begin_run(phase, change, made_nodes);
+    const bool inputs_end = phase == Phase::other && made_nodes_ && !of_graph_;
+    if (run_ == Pass::kNone || all_.runs[run_].phase != phase || inputs_end) begin_run(phase, change);
     return run_;
   }
+
+  /// Between the last block and the one before it, autograd's nodes.
+  [[nodiscard]] bool made_nodes() const { return made_nodes_; }
 
   // The recording ends. What made autograd nodes after the last call of a module is of its forward pass: memory ran out
   // in the loss.
@@ -56,7 +59,7 @@ class ThreadPasses {
     bool of_graph = false;  // by its modules, or by the autograd nodes that it made
   };
 
-  void begin_run(Phase phase, std::uint32_t change, bool made_nodes) {
+  void begin_run(Phase phase, std::uint32_t change) {
     const Phase before = run_ == Pass::kNone ? Phase::other : all_.runs[run_].phase;
     if (run_ != Pass::kNone) all_.runs[run_].end_change = change;
     const bool same_pass = is_backward(phase) && is_backward(before);
@@ -64,7 +67,7 @@ class ThreadPasses {
     if (!same_pass) begin_pass(is_backward(phase) ? Phase::backward : phase, change);
     run_ = static_cast<std::uint32_t>(all_.runs.size());
     all_.runs.push_back({phase, Pass::kNone, pass_});
-    of_graph_ = phase == Phase::forward || (phase == Phase::other && made_nodes);
+    of_graph_ = phase == Phase::forward || (phase == Phase::other && made_nodes_);
     if (of_graph_ || (phase == Phase::other && !has_sequences_ && !stretch_.empty())) {
       stretch_.push_back({run_, of_graph_});
     } else if (phase != Phase::other) {
@@ -109,6 +112,7 @@ class ThreadPasses {
   std::vector<Part> stretch_;  // since the last pass of another kind, from where the forward pass began
   std::uint64_t sequence_ = 0;
   bool of_graph_ = false;  // the current run
+  bool made_nodes_ = false;
 };
 
 }  // namespace
@@ -126,7 +130,9 @@ PhaseRuns find_phase_runs(const Store& store, const std::vector<Phase>& phases) 
     const auto [entry, is_new] = threads_by_id.try_emplace(home, threads.size());
     if (is_new) threads.emplace_back(all, has_sequences);
     const std::uint64_t sequence = has_sequences ? blocks.sequence[block] : 0;
-    all.of_block.push_back(threads[entry->second].add(phases[block], blocks.birth_change[block], sequence));
+    ThreadPasses& thread = threads[entry->second];
+    all.of_block.push_back(thread.add(phases[block], blocks.birth_change[block], sequence));
+    all.made_nodes.push_back(thread.made_nodes());
   }
   for (ThreadPasses& thread : threads) thread.finish();
   return all;

@@ -31,6 +31,7 @@ struct PhaseRuns {
   std::vector<Pass> passes;
   std::vector<PhaseRun> runs;
   std::vector<std::uint32_t> of_block;  ///< index into `runs`, by BlockId
+  std::vector<bool> made_nodes;         ///< by BlockId: its thread made autograd nodes since its block before
 
   [[nodiscard]] const PhaseRun& run(std::size_t block) const { return runs[of_block[block]]; }
   [[nodiscard]] const Pass& pass(std::size_t block) const { return passes[run(block).pass]; }

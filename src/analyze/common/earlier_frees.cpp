@@ -140,6 +140,11 @@ std::vector<EarlierFree> freed_after_allocation(const Store& store, std::size_t 
   return earlier_frees;
 }
 
+EarlierFree never_there(const Store& store, BlockId block) {
+  const std::uint32_t death = store.blocks.death_change[block.value];
+  return {block, store.blocks.birth_change[block.value], death == Blocks::kAlive ? EarlierFree::kEnd : death};
+}
+
 ReducedPeak reduced_peak(const Store& store, std::size_t device, const std::vector<EarlierFree>& earlier_frees) {
   ReducedPeak peak;
   FreedEarlier freed_earlier(store, earlier_frees);

@@ -29,6 +29,9 @@ struct EarlierFree {
   [[nodiscard]] bool covers(std::uint64_t change_count) const { return from < change_count && change_count <= to; }
 };
 
+/// A block away for all of its life.
+[[nodiscard]] EarlierFree never_there(const Store& store, BlockId block);
+
 /// Those that are freed only after their replacement was allocated, one training step later, from the end of the step
 /// in which they were allocated. Blocks are matched by stack and by their number in the step. That counts where it
 /// happens at least three times, and to most; then the last block, which nothing replaces, counts as well. Blocks

@@ -1,30 +1,61 @@
 #include "analyze/leaks/host_growth.h"
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <optional>
 
 #include "analyze/forecast/peak_growth.h"
-#include "analyze/forecast/usage_history.h"
 
 namespace tidemark {
 namespace {
 
 constexpr std::uint64_t kLeastBytes = std::uint64_t{32} << 20;
 constexpr std::uint64_t kLeastShare = 20;  // 1 / 20 of what is there
-constexpr std::size_t kMaxGrownCells = 32;
+constexpr std::size_t kGrownCells = 32;
 
-std::optional<HostGrowth> growth_of(const std::vector<UsageSpan>& samples) {
-  if (samples.size() < kFewestGrownCells) return std::nullopt;
-  const auto cells = std::min(samples.size(), kMaxGrownCells);
-  const UsageGrid grid = cut_into_cells(samples, samples.front().from_ns, cells);
-  const auto growth = find_cell_growth(grid.peaks, 0);
+struct HostReading {
+  std::uint64_t time_ns = 0;
+  std::uint64_t bytes = 0;
+};
+
+/// The highest in each of so many cells of equal length, or where none was read, what lies on the line between those
+/// before and after: PSS takes long to read, and comes at uneven times.
+std::vector<double> highest_in_cells(const std::vector<HostReading>& readings) {
+  std::vector<double> cells;
+  const std::uint64_t begin = readings.front().time_ns;
+  const double cell_ns = static_cast<double>(readings.back().time_ns - begin) / kGrownCells;
+  auto next = readings.begin();
+  for (std::size_t cell = 0; cell < kGrownCells; ++cell) {
+    const double middle = static_cast<double>(begin) + cell_ns * (static_cast<double>(cell) + 0.5);
+    const double end = middle + cell_ns / 2;
+    double highest = 0;
+    const auto first = next;
+    for (; next != readings.end() && static_cast<double>(next->time_ns) < end; ++next) {
+      highest = std::max(highest, static_cast<double>(next->bytes));
+    }
+    if (next == first) {
+      const HostReading& before = *std::prev(next);
+      const double share =
+          (middle - static_cast<double>(before.time_ns)) / static_cast<double>(next->time_ns - before.time_ns);
+      highest = std::lerp(static_cast<double>(before.bytes), static_cast<double>(next->bytes), share);
+    }
+    cells.push_back(highest);
+  }
+  return cells;
+}
+
+std::optional<HostGrowth> growth_of(const std::vector<HostReading>& readings) {
+  if (readings.size() < kFewestGrownCells || readings.front().time_ns == readings.back().time_ns) return std::nullopt;
+  const auto growth = find_cell_growth(highest_in_cells(readings), 0);
   if (!growth || growth->jumped) return std::nullopt;
   HostGrowth found;
-  found.from_bytes = samples.front().last_bytes;
-  found.to_bytes = samples.back().last_bytes;
-  found.from_ns = samples.front().from_ns;
-  found.to_ns = samples.back().to_ns;
-  found.bytes_per_second = growth->per_cell.value / grid.cell_seconds;
+  found.from_bytes = readings.front().bytes;
+  found.to_bytes = readings.back().bytes;
+  found.from_ns = readings.front().time_ns;
+  found.to_ns = readings.back().time_ns;
+  found.bytes_per_second =
+      growth->per_cell.value * kGrownCells * 1e9 / static_cast<double>(found.to_ns - found.from_ns);
   const std::uint64_t least = std::max(kLeastBytes, found.to_bytes / kLeastShare);
   if (found.to_bytes < found.from_bytes + least) return std::nullopt;
   return found;
@@ -45,17 +76,15 @@ std::uint64_t tensor_bytes(const Store& store, std::uint64_t time_ns) {
 
 std::vector<HostGrowth> find_host_growth(const Store& store, std::uint64_t from_ns, std::uint64_t to_ns) {
   const HostSeries& host = store.samples.host;
-  std::vector<UsageSpan> own;
-  std::vector<UsageSpan> others;
+  std::vector<HostReading> own;
+  std::vector<HostReading> others;
   for (std::size_t n = 0; n < host.time_ns.size(); ++n) {
     const HostSample sample = host.at(n);
     if (sample.time_ns < from_ns || sample.time_ns > to_ns) continue;
-    const auto add = [&](std::vector<UsageSpan>& samples, std::uint64_t bytes) {
-      samples.push_back({sample.time_ns, sample.time_ns, bytes, bytes, bytes, 1, {}});
-    };
-    if (sample.anon_bytes) add(own, *sample.anon_bytes + sample.swap_bytes.value_or(0));
-    if (sample.job_pss_bytes && sample.pss_bytes)
-      add(others, *sample.job_pss_bytes - std::min(*sample.job_pss_bytes, *sample.pss_bytes));
+    if (sample.anon_bytes) own.push_back({sample.time_ns, *sample.anon_bytes + sample.swap_bytes.value_or(0)});
+    if (sample.job_pss_bytes && sample.pss_bytes) {
+      others.push_back({sample.time_ns, *sample.job_pss_bytes - std::min(*sample.job_pss_bytes, *sample.pss_bytes)});
+    }
   }
   std::vector<HostGrowth> found;
   if (auto growth = growth_of(own)) {

@@ -11,8 +11,10 @@
 #include <unordered_map>
 #include <utility>
 
+#include "analyze/common/earlier_frees.h"
 #include "analyze/common/recording_info.h"
 #include "analyze/common/stack_names.h"
+#include "analyze/leaks/kept_together.h"
 #include "analyze/steps/training_steps.h"
 
 namespace tidemark {
@@ -348,6 +350,17 @@ void LeakList::add_device(std::size_t device) {
     }
   }
   if (by) leaks_.owners.push_back({store_.devices[device].device, by->finish(*options_.by, options_.top)});
+  list_kept(device);
+}
+
+void LeakList::list_kept(std::size_t device) {
+  for (const KeptTogether& kept :
+       find_kept_together(store_, leaks_.steps, device, options_.attribution, options_.filter)) {
+    const auto [bytes, blocks] = most_at_once(store_, kept.blocks);
+    if (!is_worth_advice(bytes, store_.devices[device].peak_allocated_bytes)) continue;
+    leaks_.kept_over_steps.push_back(
+        {store_.devices[device].device, name_stack(symbols_, kept.stack), kept.steps, kept.times, bytes, blocks});
+  }
 }
 
 void LeakList::finish() {
@@ -359,7 +372,11 @@ void LeakList::finish() {
   std::ranges::stable_sort(leaks_.non_leak_growth, std::greater<>(), &LeakSite::held_bytes);
   leaks_.non_leak_growth_count = leaks_.non_leak_growth.size();
   keep_first(leaks_.non_leak_growth, options_.top);
+  std::ranges::stable_sort(leaks_.kept_over_steps, std::greater<>(), &KeptSite::bytes);
+  leaks_.kept_over_steps_count = leaks_.kept_over_steps.size();
+  keep_first(leaks_.kept_over_steps, options_.top);
   tell_rows_apart(leaks_.leaks, &LeakSite::stack);
+  tell_rows_apart(leaks_.kept_over_steps, &KeptSite::stack);
   tell_rows_apart(leaks_.non_leak_growth, &LeakSite::stack);
   leaks_.verdict = leaks_.leak_count != 0 ? LeakVerdict::leak : LeakVerdict::no_leak;
 }

@@ -149,6 +149,16 @@ struct LeakObject {
   }
 };
 
+/// What the steps leave at one stack until it is freed together (find_kept_together).
+struct KeptSite {
+  Device device;
+  NamedStack stack;
+  std::uint32_t steps = 0;  ///< of so many, at most, are the blocks that one step frees
+  std::uint32_t times = 0;  ///< so often they are freed
+  std::uint64_t bytes = 0;  ///< at most at one time, after the steps that made them
+  std::uint64_t blocks = 0;
+};
+
 /// Of one device.
 struct DeviceOwners {
   Device device;
@@ -177,6 +187,8 @@ struct Leaks {
   std::vector<LeakSite> small_leaks;  ///< fastest first
   std::uint64_t non_leak_growth_count = 0;
   std::vector<LeakSite> non_leak_growth;  ///< growth that is not a leak; most bytes held first
+  std::uint64_t kept_over_steps_count = 0;
+  std::vector<KeptSite> kept_over_steps;  ///< what is worth a headline (is_worth_advice), most bytes first
   std::vector<HostGrowth> host_growth;    ///< from the warm-up to the last step: no part of the verdict
 };
 
@@ -210,6 +222,7 @@ class LeakList {
   [[nodiscard]] std::vector<StepSpan> held_spans(const GrownObject& grown) const;
   [[nodiscard]] std::vector<GrowthByOwner> owners_of(const GrownObject& grown) const;
   void list_found();
+  void list_kept(std::size_t device);
 
   const Store& store_;
   Symbols& symbols_;

@@ -156,6 +156,17 @@ void describe(Visitor& v, const TrainingSteps& steps, const Leaks& leaks) {
 }
 
 template <typename Visitor>
+void describe(Visitor& v, const KeptSite& site) {
+  v.type("KeptSite", "What several steps leave at one stack until it is freed together, again and again.");
+  v.field("device", to_string(site.device));
+  v.field("bytes", site.bytes, "at most at one time, after the steps that made them");
+  v.field("block_count", site.blocks);
+  v.field("step_count", site.steps, "at most, whose blocks are freed in one step");
+  v.field("times", site.times, "steps that free blocks of several steps");
+  v.field("stack", known(site.stack));
+}
+
+template <typename Visitor>
 void describe(Visitor& v, const HostGrowth& growth) {
   v.type("HostGrowth", "Growth of the host's memory that is no tensors.");
   v.field("of", OneOf<"process", "other_processes">{growth.of_other_processes ? "other_processes" : "process"},
@@ -189,6 +200,9 @@ void describe(Visitor& v, const Leaks& leaks) {
   v.field("other_small_leak_count", leaks.small_leak_count - leaks.small_leaks.size());
   v.field("non_leak_growth", leaks.non_leak_growth, "growth that is not a leak, most bytes held first");
   v.field("other_non_leak_growth_count", leaks.non_leak_growth_count - leaks.non_leak_growth.size());
+  v.field("kept_over_steps", leaks.kept_over_steps,
+          "kept for several steps and then freed together, most bytes first: no part of the verdict");
+  v.field("other_kept_over_steps_count", leaks.kept_over_steps_count - leaks.kept_over_steps.size());
   v.field("host_growth", leaks.host_growth,
           "from the warm-up to the last step, where it goes on all along: no part of the verdict");
   v.field("by", when(!leaks.owners.empty(), leaks.owners), "by the owners that --by asks for; null without it");

@@ -51,6 +51,8 @@ constexpr AdviceWords kWords[] = {
      "keep loss.item() or loss.detach() instead of the loss, and evaluate in torch.no_grad()"},
     {AdviceKind::inference_with_autograd, "Activations are saved for a backward pass that never runs",
      "call the model in torch.no_grad() or torch.inference_mode() where no backward pass follows"},
+    {AdviceKind::unused_gradients, "A backward pass goes through modules whose gradients no optimizer uses",
+     "call these modules in torch.no_grad(), or detach() their results, where only what follows them is trained"},
     {AdviceKind::forwards_before_backward, "Activations of several forward passes wait for one backward pass",
      "call backward() on each loss right after its forward pass, where the losses are only added up: gradients add up "
      "too"},

@@ -92,6 +92,15 @@ void add_leaks(std::string& out, const Leaks& leaks) {
     out += kTableEnd;
   }
   if (const std::string small = small_leaks_text(leaks); !small.empty()) add_remark(out, escaped(small) + ".");
+  if (!leaks.kept_over_steps.empty()) {
+    add_paragraph(out, std::string(kKeptOverSteps) + ":");
+    open_stack_table(out, {"at most", "blocks", "of steps", "freed", "device", "allocated by"});
+    for (const KeptSite& site : leaks.kept_over_steps) {
+      add_row(out, {format_bytes(site.bytes), format_count(site.blocks), format_count(site.steps),
+                    fmt::format("{} times", format_count(site.times)), to_string(site.device), stack_cell(site.stack)});
+    }
+    out += kTableEnd;
+  }
   if (!leaks.non_leak_growth.empty()) {
     add_paragraph(out, "Grew, but is not a leak by the criterion:");
     open_stack_table(out, {"held at end", "device", "allocated by, and reason"});
@@ -101,7 +110,8 @@ void add_leaks(std::string& out, const Leaks& leaks) {
     }
     out += kTableEnd;
   }
-  if (leaks.leak_count > leaks.leaks.size() || leaks.non_leak_growth_count > leaks.non_leak_growth.size()) {
+  if (leaks.leak_count > leaks.leaks.size() || leaks.non_leak_growth_count > leaks.non_leak_growth.size() ||
+      leaks.kept_over_steps_count > leaks.kept_over_steps.size()) {
     add_remark(out, "Not all are listed: <code>tidemark leaks --top 0</code> has them.");
   }
   if (const std::string steps = leak_steps(leaks); !steps.empty())

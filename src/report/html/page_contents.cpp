@@ -302,9 +302,10 @@ bool halve(PageContents& contents) {
     });
     shortened |= halve_list(failure.leaks, nothing);
   }
-  shortened |= halve_list(contents.leaks.leaks, nothing);  // counted in leak_count and non_leak_growth_count
+  shortened |= halve_list(contents.leaks.leaks, nothing);  // their counts stay
   shortened |= halve_list(contents.leaks.small_leaks, nothing);
   shortened |= halve_list(contents.leaks.non_leak_growth, nothing);
+  shortened |= halve_list(contents.leaks.kept_over_steps, nothing);
   for (PageTable& page : contents.tables) {
     for (ResultSection& section : page.table.sections) {
       shortened |= !section.rows.empty();

@@ -46,8 +46,10 @@ void add_fitted(Columns& columns, std::string line) {
   columns.add_below([line = std::move(line)](std::size_t width) { return fit(line, width); });
 }
 
+// Whole: what to change is at its end.
 void add_mistake(Columns& columns, const LeakObject& object) {
-  if (std::string line = mistake_line(object); !line.empty()) add_fitted(columns, std::move(line));
+  std::string line = mistake_line(object);
+  if (!line.empty()) columns.add_below([line = std::move(line)](std::size_t /*width*/) { return line; });
 }
 
 // A part of what an object grows by.
@@ -150,6 +152,19 @@ std::string growths_table(const Leaks& leaks, const Terminal& terminal) {
   return text;
 }
 
+std::string kept_table(const Leaks& leaks, const Terminal& terminal) {
+  Columns columns({"at most", "blocks", "of steps", "freed", "device", "stack"});
+  for (const KeptSite& site : leaks.kept_over_steps) {
+    columns.add({format_bytes(site.bytes), format_count(site.blocks), format_count(site.steps),
+                 fmt::format("{} times", format_count(site.times)), to_string(site.device)},
+                fitted_with_callers(site.stack));
+  }
+  std::string text = paint(terminal, Tone::heading, kKeptOverSteps) + "\n" + columns.text(terminal, 2);
+  const std::uint64_t more = leaks.kept_over_steps_count - leaks.kept_over_steps.size();
+  if (more != 0) text += fmt::format("  ({} more; --top 0 lists all)\n", format_count(more));
+  return text + "  `tidemark patterns` says what it saves to free each step's own\n";
+}
+
 }  // namespace
 
 std::string to_text(const Leaks& leaks, const Terminal& terminal) {
@@ -160,6 +175,7 @@ std::string to_text(const Leaks& leaks, const Terminal& terminal) {
   }
   if (!leaks.objects.empty()) text += leaks_table(leaks, terminal);
   if (const std::string small = small_leaks_text(leaks); !small.empty()) text += fmt::format("  ({})\n", small);
+  if (!leaks.kept_over_steps.empty()) text += kept_table(leaks, terminal);
   text += leak_steps(leaks);
   for (const DeviceOwners& owners : leaks.owners) {
     if (!owners.growth.rows.empty()) text += owners_table(owners, terminal);

@@ -27,6 +27,9 @@ namespace tidemark {
 /// What LeakObject::perhaps_input says.
 inline constexpr const char* kPerhapsInput = "perhaps an input of the forward passes above, retained with them";
 
+/// Above what Leaks::kept_over_steps lists.
+inline constexpr const char* kKeptOverSteps = "Not a leak, but kept for several steps and then freed together";
+
 /// The listed leaks of an object (index into Leaks::objects), fastest first.
 [[nodiscard]] std::vector<const LeakSite*> leaks_of(const Leaks& leaks, std::size_t object);
 

@@ -63,8 +63,11 @@ std::string pattern_text(const PatternsDevice& device, const NamedPattern& named
 }
 
 std::string finding_text(const Advice& advice, const Terminal& terminal) {
-  return "\n" + paint(terminal, Tone::heading, advice_finding(advice)) + "\n" + fact("saving", advice_saving(advice)) +
-         fact("possible fix", advice_change(advice));
+  std::string text = "\n" + paint(terminal, Tone::heading, advice_finding(advice)) + "\n";
+  if (advice.modules.empty() && !advice.stack.frames.empty()) {
+    text += fact("allocated by", fitted_with_callers(advice.stack), terminal);
+  }
+  return text + fact("saving", advice_saving(advice)) + fact("possible fix", advice_change(advice));
 }
 
 std::string device_text(const PatternsDevice& device, const Patterns& patterns, const Terminal& terminal) {

@@ -28,6 +28,7 @@ class Loop {
     Owner owner;
     owner.making = making;
     owner.phase = phase;
+    owner.forward_stack = forward_stack;
     owner.category = category;
     owner.category_known = Confidence::derived;
     if (!module.empty()) {
@@ -38,6 +39,15 @@ class Loop {
   }
   void free(const std::string& block) { scenario.free(++time_ns_, block); }
   void fail() { scenario.out_of_memory(++time_ns_, kMiB, kGpu, stack); }
+  /// A stack of calls of these modules, outermost first, each by the next one's number.
+  StackId calls(const std::vector<std::uint32_t>& modules) {
+    std::vector<LocationId> frames;
+    for (const std::uint32_t module : modules) {
+      frames.push_back(scenario.python("_call_impl", "torch/nn/modules/module.py", 100 + module));
+      scenario.definitions.locations[frames.back().value].nn_module = {module};
+    }
+    return scenario.stack(frames);
+  }
   void begin_step() { scenario.mark(Mark::Kind::point, ++time_ns_, "step"); }
   /// The latest block is the storage of this tensor.
   void is_tensor(ModelTensor::Role role, bool requires_grad, std::uint64_t mib = 0, const char* state = "") {
@@ -46,13 +56,14 @@ class Loop {
                                    {}});
     tell(role, requires_grad, mib, state);
   }
-  /// Of the one parameter, whose module is number 0.
-  void tell(ModelTensor::Role role, bool requires_grad, std::uint64_t mib = 0, const char* state = "") {
+  /// Of the one parameter of a module.
+  void tell(ModelTensor::Role role, bool requires_grad, std::uint64_t mib = 0, const char* state = "",
+            std::uint32_t module = 0) {
     ModelTensor tensor;
     tensor.role = role;
     tensor.requires_grad = requires_grad;
     tensor.time_ns = time_ns_;
-    tensor.module = NnModuleId{0};
+    tensor.module = NnModuleId{module};
     tensor.bytes = tensor.storage_bytes = mib * kMiB;
     tensor.shape = {1024};
     if (*state != 0) tensor.state = scenario.name_id(state);
@@ -71,6 +82,7 @@ class Loop {
   Attribution attribution;
   std::uint64_t sequence = 0;  ///< of the next blocks: the number of the next autograd node
   StackId stack;               ///< of the next blocks
+  StackId forward_stack;       ///< of the next blocks: where their forward side allocated
 
  private:
   ModulePathId path(const std::string& name) {
@@ -356,8 +368,7 @@ TEST(FindAdvice, FindsForwardPassesThatWaitForOneBackwardPass) {
     for (int n = 0; n < 3; ++n) {
       loop.stack = loads;
       if (n == 0 || kind != Course::one_input) {
-        loop.allocate("input" + std::to_string(n), 4, n == 0 ? Phase::other : Phase::forward,
-                      n == 0 ? Category::input : Category::activation);
+        loop.allocate("input" + std::to_string(n), 4, n == 0 ? Phase::other : Phase::forward, Category::input);
       }
       loop.stack = calls;
       for (const std::string block : {"x", "y", "loss"}) {
@@ -517,6 +528,91 @@ TEST(FindAdvice, FindsGraphsThatNoBackwardPassGoesThrough) {
   EXPECT_FALSE(run(true, true).contains(AdviceKind::inference_with_autograd));
 }
 
+// One model, which has a teacher (modules 1 to 3) and a student (4 to 6), each of 100 MiB. The backward pass goes back
+// through the student alone.
+TEST(FindAdvice, FindsATeacherInTheModelWhoseGraphIsNotUsed) {
+  const auto run = [](bool goes_back) {
+    Loop loop;
+    loop.allocate("weights", 10, Phase::other, Category::parameter);
+    for (const std::string step : {"a", "b"}) {
+      const auto call = [&](const std::string& name, const std::string& path, std::uint32_t first) {
+        for (const std::uint32_t part : {1U, 2U}) {
+          loop.stack = loop.calls({0, first, first + part});
+          ++loop.sequence;
+          loop.allocate(name + std::to_string(part) + step, 50, Phase::forward, Category::activation,
+                        path + "." + std::to_string(part));
+        }
+      };
+      call("teacher", "teacher", 1);
+      call("student", "student", 4);
+      loop.stack = loop.calls({0});
+      ++loop.sequence;
+      loop.allocate("loss" + step, 1, Phase::forward, Category::activation, "model");
+      if (!goes_back) loop.free("teacher1" + step);
+      if (!goes_back) loop.free("teacher2" + step);
+      loop.stack = {};
+      for (const std::uint32_t module : {6U, 5U, 0U}) {
+        loop.forward_stack = loop.calls(module == 0 ? std::vector<std::uint32_t>{0} : std::vector{0U, 4U, module});
+        loop.allocate("gradient" + std::to_string(module) + step, 1, Phase::backward, Category::gradient);
+      }
+      for (const std::string block : {"loss", "student2", "student1"}) loop.free(block + step);
+      if (goes_back) loop.free("teacher2" + step);
+      if (goes_back) loop.free("teacher1" + step);
+      loop.forward_stack = {};
+      loop.allocate("update" + step, 1, Phase::optimizer, Category::temporary);
+      for (const std::string block : {"gradient6", "gradient5", "gradient0", "update"}) loop.free(block + step);
+    }
+    return loop.advice();
+  };
+  const auto found = run(false);
+  ASSERT_TRUE(found.contains(AdviceKind::inference_with_autograd));
+  // teacher1 is away when teacher2 is over; the model's code may have the teacher's result.
+  EXPECT_EQ(found.at(AdviceKind::inference_with_autograd).avoidable_peak_bytes, 50 * kMiB);
+  EXPECT_FALSE(run(true).contains(AdviceKind::inference_with_autograd));
+}
+
+// A generator (modules 0 and 1) of 100 MiB and a discriminator (2 and 3) that an optimizer trains: the backward pass
+// goes back through both.
+TEST(FindAdvice, FindsGradientsThatNoOptimizerUses) {
+  const auto run = [](bool trains_generator, bool generator_first) {
+    Loop loop;
+    loop.allocate("weights", 10, Phase::other, Category::parameter);
+    for (const std::string step : {"a", "b"}) {
+      const auto call = [&](const std::string& name, std::uint32_t module) {
+        for (const std::uint32_t part : {0U, 1U}) {
+          loop.stack = part == 0 ? loop.calls({module}) : loop.calls({module, module + 1});
+          ++loop.sequence;
+          loop.allocate(name + std::to_string(part) + step, 50, Phase::forward, Category::activation,
+                        name + "." + std::to_string(part));
+        }
+      };
+      if (generator_first) call("generator", 0);
+      call("discriminator", 2);
+      if (!generator_first) call("generator", 0);
+      loop.stack = {};
+      for (const std::uint32_t module : {2U, 0U}) {
+        loop.forward_stack = module == 0 ? loop.calls({0, 1}) : loop.calls({2, 3});
+        loop.allocate("gradient" + std::to_string(module) + step, 20, Phase::backward, Category::gradient);
+      }
+      for (const std::string block : {"discriminator1", "discriminator0", "generator1", "generator0"}) {
+        loop.free(block + step);
+      }
+      loop.forward_stack = {};
+      loop.allocate("update" + step, 1, Phase::optimizer, Category::temporary);
+      loop.tell(ModelTensor::Role::gradient, true, 20, "", 3);
+      if (trains_generator) loop.tell(ModelTensor::Role::gradient, true, 20, "", 1);
+      for (const std::string block : {"gradient2", "gradient0", "update"}) loop.free(block + step);
+    }
+    return loop.advice();
+  };
+  const auto found = run(false, true);
+  ASSERT_TRUE(found.contains(AdviceKind::unused_gradients));
+  // generator0, and its gradient; generator1 is what the discriminator reads.
+  EXPECT_EQ(found.at(AdviceKind::unused_gradients).avoidable_peak_bytes, (50 + 20) * kMiB);
+  EXPECT_FALSE(run(true, true).contains(AdviceKind::unused_gradients));
+  EXPECT_FALSE(run(false, false).contains(AdviceKind::unused_gradients)) << "the way to what is trained";
+}
+
 // Results with their graphs are kept until memory runs out. One backward pass went back through one call.
 TEST(FindAdvice, FindsGraphsThatAreKeptUntilMemoryRunsOut) {
   Loop loop;
@@ -620,6 +716,27 @@ TEST(FindAdvice, FindsWhatIsKeptOverSteps) {
   ASSERT_TRUE(found.contains(AdviceKind::kept_over_steps));
   EXPECT_EQ(found.at(AdviceKind::kept_over_steps).avoidable_peak_bytes, 120 * kMiB);
   EXPECT_FALSE(run(true).contains(AdviceKind::kept_over_steps));
+}
+
+// An epoch of four steps, whose last one frees its own outputs too.
+TEST(FindAdvice, FindsWhatIsKeptOverFewSteps) {
+  const auto run = [](int steps) {
+    Loop loop;
+    loop.allocate("weights", 10, Phase::other, Category::parameter);
+    loop.stack = loop.scenario.stack({loop.scenario.python("train", "/home/me/train.py", 7)});
+    for (int epoch = 0; epoch < 4; ++epoch) {
+      for (int step = 0; step < steps; ++step) {
+        loop.begin_step();
+        loop.allocate("output" + std::to_string(step), 20, Phase::forward, Category::activation, "head");
+      }
+      for (int step = 0; step < steps; ++step) loop.free("output" + std::to_string(step));
+    }
+    return loop.advice();
+  };
+  const auto found = run(4);
+  ASSERT_TRUE(found.contains(AdviceKind::kept_over_steps));
+  EXPECT_EQ(found.at(AdviceKind::kept_over_steps).avoidable_peak_bytes, 60 * kMiB);
+  EXPECT_FALSE(run(3).contains(AdviceKind::kept_over_steps));
 }
 
 // The first request fails with 100 MiB that its call made; they are there when the second one fails. What was made

@@ -77,5 +77,23 @@ TEST(HostGrowthTest, OtherProcessesOfTheJob) {
   EXPECT_EQ(found[0].to_bytes, (530 - 150 + 9 * 70) * kMiB);
 }
 
+// PSS of large processes takes long to read: nine readings at uneven times, of growth that goes on, or of one rise.
+TEST(HostGrowthTest, FewReadingsAtUnevenTimes) {
+  const auto found = [](std::uint64_t (*bytes)(std::uint64_t second)) {
+    Store store = Scenario().store();
+    for (const std::uint64_t second : {48U, 85U, 112U, 133U, 157U, 179U, 200U, 211U, 220U}) {
+      HostSample host = sample(second, 300 * kMiB);
+      host.pss_bytes = 150 * kMiB;
+      host.job_pss_bytes = bytes(second);
+      store.samples.add(host);
+    }
+    return find_host_growth(store, 23 * kHostSecond, 230 * kHostSecond);
+  };
+  const auto steady = found([](std::uint64_t second) { return (300 + second) * kMiB; });
+  ASSERT_EQ(steady.size(), 1U);
+  EXPECT_NEAR(steady[0].bytes_per_second, kMiB, 0.05 * kMiB);
+  EXPECT_TRUE(found([](std::uint64_t second) { return (second < 140 ? 300 : 500) * kMiB; }).empty());
+}
+
 }  // namespace
 }  // namespace tidemark::testing

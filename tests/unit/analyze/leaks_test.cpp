@@ -220,6 +220,27 @@ TEST(LeaksTest, SlowGrowthOfOnePercentOfThePeakIsALeak) {
   EXPECT_EQ(leaks_above_floor(training.scenario.store()).leak_count, 1U);
 }
 
+// Epochs of 20 steps, at whose end what they kept is freed: the last one's is there for less than a step.
+TEST(LeaksTest, WhatIsKeptAndFreedTogetherIsListedApart) {
+  TrainingLoop training(Stacks::named_optimizer);
+  training.run(kSteps, [&](int step) {
+    training.allocate(numbered("output", step), 1 << 20, "collect");
+    training.allocate(numbered("batch", step), 1 << 20, "prefetch");
+    if (step > 0) training.free(numbered("batch", step - 1));
+    if (step % 20 != 19) return;
+    for (int old = step - 19; old <= step; ++old) training.free(numbered("output", old));
+  });
+  const Leaks leaks = leaks_of(training.scenario.store());
+  EXPECT_EQ(leaks.verdict, LeakVerdict::no_leak);
+  ASSERT_EQ(leaks.kept_over_steps.size(), 1U);
+  const KeptSite& kept = leaks.kept_over_steps[0];
+  EXPECT_EQ(kept.stack.frames.at(kept.stack.call_site).function, "collect");
+  EXPECT_EQ(kept.steps, 20U);
+  EXPECT_EQ(kept.times, 8U);
+  EXPECT_EQ(kept.blocks, 19U);
+  EXPECT_EQ(kept.bytes, std::uint64_t{19} << 20);
+}
+
 TEST(LeaksTest, StacksOfOneLineAreOneLeak) {
   TrainingLoop training(Stacks::named_optimizer);
   testing::Scenario& scenario = training.scenario;

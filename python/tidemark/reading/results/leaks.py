@@ -117,6 +117,18 @@ class Leak(LeakSite):
 
 
 @dataclass(frozen=True)
+class KeptSite:
+    """What several steps leave at one stack until it is freed together, again and again."""
+
+    device: str
+    bytes: int  #: at most at one time, after the steps that made them
+    block_count: int
+    step_count: int  #: at most, whose blocks are freed in one step
+    times: int  #: steps that free blocks of several steps
+    stack: Optional[Stack]
+
+
+@dataclass(frozen=True)
 class HostGrowth:
     """Growth of the host's memory that is no tensors."""
 
@@ -167,6 +179,9 @@ class Leaks(Result, OfRecording):
     other_small_leak_count: int
     non_leak_growth: tuple[LeakSite, ...]  #: growth that is not a leak, most bytes held first
     other_non_leak_growth_count: int
+    #: kept for several steps and then freed together, most bytes first: no part of the verdict
+    kept_over_steps: tuple[KeptSite, ...]
+    other_kept_over_steps_count: int
     #: from the warm-up to the last step, where it goes on all along: no part of the verdict
     host_growth: tuple[HostGrowth, ...]
     by: Optional[tuple[DeviceGrowth, ...]]  #: by the owners that --by asks for; None without it

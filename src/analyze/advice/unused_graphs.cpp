@@ -1,0 +1,238 @@
+// Autograd graphs that are made in vain: no backward pass goes back through them (validation, generation, teachers), or
+// no optimizer uses the gradients that it computes there.
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "analyze/advice/model_calls.h"
+
+namespace tidemark::advice {
+namespace {
+
+enum class Fate : std::uint8_t { backward, unused, unknown };
+
+/// Whether a backward pass freed some of a call's blocks. Unknown where others are alive at the end, or memory ran out
+/// before they were freed.
+Fate fate_of(const Subject& subject, const ModelCall& call) {
+  Fate fate = call.held.empty() ? Fate::unknown : Fate::unused;
+  for (const EarlierFree& away : call.held) {
+    const bool failed = std::ranges::any_of(subject.store.out_of_memory, [&](const OutOfMemory& failure) {
+      return subject.store.blocks.birth_change[away.block.value] < failure.change_count &&
+             failure.change_count <= away.to;
+    });
+    if (failed || away.to == EarlierFree::kEnd) {
+      fate = Fate::unknown;
+      continue;
+    }
+    if (backward_at(subject, away.to)) return Fate::backward;
+  }
+  return fate;
+}
+
+/// The modules that a backward pass goes back through, and those around them.
+std::set<NnModuleId> modules_of_backward(const Subject& subject, const PhaseSpan& span) {
+  const Definitions& definitions = subject.store.definitions;
+  std::set<NnModuleId> modules;
+  for (auto block = subject.made_since(span.from);
+       block != subject.blocks.end() && subject.store.blocks.birth_change[block->value] < span.to; ++block) {
+    // What is recomputed has modules of its own.
+    for (const StackId stack : {subject.owner(*block).forward_stack, subject.store.blocks.stack[block->value]}) {
+      for (const NnModuleId module : modules_in(definitions, stack)) modules.insert(module);
+    }
+  }
+  return modules;
+}
+
+/// What one module of a call, with those below it, holds.
+struct Part {
+  std::set<NnModuleId> modules;
+  std::vector<EarlierFree> held;
+  bool is_used = false;        ///< a backward pass freed some of it
+  bool made_nodes = false;     ///< of autograd
+  std::uint64_t sequence = 0;  ///< of the first block
+};
+
+// Of a call that a backward pass goes back through, the modules that it does not: a teacher beside its student. Several
+// modules, for a single one may need nothing in its backward pass.
+void add_unused_parts(const Subject& subject, const ModelCall& call, std::vector<EarlierFree>& frees) {
+  const Blocks& blocks = subject.store.blocks;
+  const std::optional<std::size_t> backward = backward_of(subject, call);
+  if (!backward) return;
+  const std::set<NnModuleId> used = modules_of_backward(subject, subject.spans[*backward]);
+  std::map<BlockId, EarlierFree> held;
+  for (const EarlierFree& away : call.held) held.emplace(away.block, away);
+  std::map<NnModuleId, Part> parts;  // by the outermost module that is not used
+  for (const BlockId block : call.blocks) {
+    const std::vector<NnModuleId> modules = modules_in(subject.store.definitions, blocks.stack[block.value]);
+    const auto top = std::ranges::find_if(modules, [&](NnModuleId module) { return !used.contains(module); });
+    if (top == modules.end() || top == modules.begin()) continue;
+    const std::uint64_t sequence = blocks.sequence[block.value];
+    const auto [entry, is_first] = parts.try_emplace(*top);
+    Part& part = entry->second;
+    if (is_first) part.sequence = sequence;
+    part.made_nodes |= sequence != part.sequence;
+    part.modules.insert(modules.back());
+    const auto away = held.find(block);
+    if (away == held.end() || away->second.to == EarlierFree::kEnd) continue;
+    part.is_used |= backward_at(subject, away->second.to).has_value();
+    part.held.push_back(away->second);
+  }
+  for (const auto& [top, part] : parts) {
+    if (part.is_used || !part.made_nodes || part.modules.size() < 2) continue;
+    frees.insert(frees.end(), part.held.begin(), part.held.end());
+  }
+}
+
+/// Backward passes that begin at the same code: the modules whose parameters get gradients, and those whose gradients
+/// an optimizer had.
+struct Gradients {
+  std::set<NnModuleId> made;
+  std::set<NnModuleId> used;
+  bool all_known = true;  ///< whose gradients the optimizer had
+};
+
+class UnusedGradients {
+ public:
+  explicit UnusedGradients(const Subject& subject) : subject_(subject), calls_(calls_by_backward(subject)) {
+    for (const ModelTensor& tensor : subject.store.definitions.tensors) {
+      if (tensor.role != ModelTensor::Role::gradient) continue;
+      asked_.emplace_back(subject.store.changes_until(tensor.time_ns), tensor.module);
+    }
+    std::ranges::sort(asked_);
+  }
+
+  std::vector<EarlierFree> find() {
+    if (asked_.empty()) return {};
+    std::map<StackId, Gradients> gradients;  // by what made the last call
+    for (const auto& [backward, calls] : calls_) read(backward, gradients[key(calls)]);
+    for (const auto& [backward, calls] : calls_) {
+      const Gradients& known = gradients[key(calls)];
+      if (known.all_known && !known.used.empty()) add(backward, calls, known);
+    }
+    return std::move(frees_);
+  }
+
+ private:
+  [[nodiscard]] StackId key(const std::vector<ModelCall>& calls) const {
+    return subject_.store.blocks.stack[calls.back().blocks.front().value];
+  }
+
+  [[nodiscard]] NnModuleId innermost(StackId stack) const {
+    const std::vector<NnModuleId> modules = modules_in(subject_.store.definitions, stack);
+    return modules.empty() ? NnModuleId{} : modules.back();
+  }
+
+  /// For each block that a backward pass makes, with the module whose gradient it computes.
+  template <typename Visit>
+  void visit(std::size_t backward, const Visit& visit) const {
+    const PhaseSpan& span = subject_.spans[backward];
+    for (auto block = subject_.made_since(span.from);
+         block != subject_.blocks.end() && subject_.store.blocks.birth_change[block->value] < span.to; ++block) {
+      visit(*block, innermost(subject_.owner(*block).forward_stack));
+    }
+  }
+
+  // An optimizer is asked what it has at the end of some of its steps: what it is told between this backward pass and
+  // the next is of this one.
+  void read(std::size_t backward, Gradients& gradients) const {
+    visit(backward, [&](BlockId block, NnModuleId module) {
+      if (subject_.owner(block).category == Category::gradient && module.valid()) gradients.made.insert(module);
+    });
+    std::size_t next = backward + 1;
+    while (next < subject_.spans.size() && subject_.spans[next].phase != Phase::backward) ++next;
+    const std::uint64_t end = next < subject_.spans.size() ? subject_.spans[next].from : EarlierFree::kEnd;
+    for (auto asked = std::ranges::lower_bound(asked_, std::pair(subject_.spans[backward].from, NnModuleId{0}));
+         asked != asked_.end() && asked->first < end; ++asked) {
+      gradients.all_known &= asked->second.valid();
+      gradients.used.insert(asked->second);
+    }
+  }
+
+  // From the beginning of the forward pass up to the first module that is trained: what follows may need its graph to
+  // get there.
+  void add(std::size_t backward, const std::vector<ModelCall>& calls, const Gradients& known) {
+    const Blocks& blocks = subject_.store.blocks;
+    const BlockId trained = first_trained(calls.front().from(subject_), subject_.spans[backward].from, known.used);
+    if (!trained.valid()) return;
+    std::set<NnModuleId> modules;
+    std::vector<EarlierFree> held;
+    BlockId result;  // what the first trained module reads
+    for (const ModelCall& call : calls) {
+      const auto after = std::ranges::lower_bound(call.blocks, trained);
+      for (auto block = call.blocks.begin(); block != after; ++block) {
+        modules.insert(innermost(blocks.stack[block->value]));
+        result = *block;
+      }
+      const bool goes_on = after != call.blocks.begin() && after != call.blocks.end();
+      for (const EarlierFree& away : call.held) {
+        const bool is_read = goes_on && away.block == result;
+        if (away.block < trained && !is_read && away.to != EarlierFree::kEnd) held.push_back(away);
+      }
+    }
+    if (std::ranges::none_of(known.made, [&](NnModuleId module) { return modules.contains(module); })) return;
+    std::ranges::move(held, std::back_inserter(frees_));
+    const NnModuleId reader = innermost(blocks.stack[trained.value]);
+    visit(backward, [&](BlockId block, NnModuleId module) {
+      const Category category = subject_.owner(block).category;
+      const bool is_of_result =
+          module == reader && category == Category::temporary && blocks.size[block.value] == blocks.size[result.value];
+      const bool is_of_modules = modules.contains(module) && category != Category::workspace;
+      if (is_of_result || is_of_modules) frees_.push_back(never_there(subject_.store, block));
+    });
+  }
+
+  /// What the first of these modules makes that is called; invalid: none is.
+  [[nodiscard]] BlockId first_trained(std::uint64_t from, std::uint64_t to, const std::set<NnModuleId>& modules) const {
+    for (auto block = subject_.made_since(from); block != subject_.blocks.end(); ++block) {
+      if (subject_.store.blocks.birth_change[block->value] >= to) break;
+      if (modules.contains(innermost(subject_.store.blocks.stack[block->value]))) return *block;
+    }
+    return {};
+  }
+
+  const Subject& subject_;
+  std::map<std::size_t, std::vector<ModelCall>> calls_;
+  std::vector<std::pair<std::uint64_t, NnModuleId>> asked_;  // gradients that an optimizer had: when, of which module
+  std::vector<EarlierFree> frees_;
+};
+
+}  // namespace
+
+// As under torch.no_grad(): freed when no module's code has it any more. Where nothing says whether a backward pass
+// would have come, the call is one of more than twice as many in a row as any backward pass went back through.
+std::vector<EarlierFree> inference_with_autograd(const Subject& subject) {
+  const std::vector<ModelCall> calls = calls_with_graph(subject);
+  std::vector<Fate> fates;
+  std::map<std::size_t, std::size_t> in_span;  // how many calls
+  std::vector<std::size_t> spans;              // of each call
+  fates.reserve(calls.size());
+  spans.reserve(calls.size());
+  std::size_t most_used = 0;
+  for (const ModelCall& call : calls) {
+    spans.push_back(subject.spans_until(call.from(subject)));
+    ++in_span[spans.back()];
+    fates.push_back(fate_of(subject, call));
+  }
+  for (std::size_t n = 0; n < calls.size(); ++n) {
+    if (fates[n] == Fate::backward) most_used = std::max(most_used, in_span[spans[n]]);
+  }
+  std::vector<EarlierFree> frees;
+  for (std::size_t n = 0; n < calls.size(); ++n) {
+    const bool unused = fates[n] == Fate::unused ||
+                        (fates[n] == Fate::unknown && in_span[spans[n]] > 2 * std::max<std::size_t>(1, most_used));
+    if (unused) frees.insert(frees.end(), calls[n].held.begin(), calls[n].held.end());
+    if (fates[n] == Fate::backward) add_unused_parts(subject, calls[n], frees);
+  }
+  return frees;
+}
+
+// As if these modules had been called in torch.no_grad().
+std::vector<EarlierFree> unused_gradients(const Subject& subject) {
+  return UnusedGradients(subject).find();
+}
+
+}  // namespace tidemark::advice

@@ -1,0 +1,42 @@
+// Memory that grows for several steps and is then freed at once, again and again: a sawtooth, such as the outputs of an
+// epoch in a list. It is no leak, but it decides the peak.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "analyze/attribution/attribution.h"
+#include "analyze/common/block_filter.h"
+#include "analyze/common/earlier_frees.h"
+#include "analyze/leaks/growth.h"
+#include "analyze/steps/training_steps.h"
+#include "base/ids.h"
+#include "store/store.h"
+
+namespace tidemark {
+
+/// The blocks of one stack on one device that outlive their step and are freed together.
+struct KeptTogether {
+  StackId stack;
+  std::uint32_t steps = 0;          ///< of so many, at most, are the blocks that one step frees
+  std::uint32_t times = 0;          ///< so many steps free blocks of several ones
+  std::vector<EarlierFree> blocks;  ///< as if each were freed when its step ends; in order of birth for each free
+};
+
+/// Blocks of one stack count that are from at least four steps and are freed in one, at least twice; those alive at the
+/// end count with them. `attribution`: of this store, which tells the blocks of the model's tensors, which are none;
+/// null: nothing does.
+[[nodiscard]] std::vector<KeptTogether> find_kept_together(const Store& store, const TrainingSteps& steps,
+                                                           std::size_t device, const Attribution* attribution,
+                                                           const BlockFilter& filter = {});
+
+struct KeptAtOnce {
+  std::uint64_t bytes = 0;
+  std::uint64_t blocks = 0;
+};
+
+/// The most bytes that are kept at one time.
+[[nodiscard]] KeptAtOnce most_at_once(const Store& store, const std::vector<EarlierFree>& kept);
+
+}  // namespace tidemark
