@@ -22,3 +22,7 @@ def launch(*program):
     outputs = [rank.communicate()[0] for rank in ranks]
     print(json.dumps([json.loads(output.splitlines()[-1]) for output in outputs if output]))
     sys.exit(max(rank.returncode for rank in ranks))
+
+
+if __name__ == "__main__":
+    launch(*sys.argv[1:])

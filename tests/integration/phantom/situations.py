@@ -69,6 +69,16 @@ def best_states():
         best.append(copy.deepcopy(model.state_dict()))
 
 
+def attached_generator():
+    generator, discriminator = mlp(64, 1024, 1024), mlp(1024, 256, 1)
+    of_generator = torch.optim.Adam(generator.parameters())
+    of_discriminator = torch.optim.Adam(discriminator.parameters())
+    for _ in range(6):
+        generated = generator(batch(2048, 64))
+        update(of_discriminator, discriminator(batch(2048, 1024)).mean() - discriminator(generated).mean())
+        update(of_generator, discriminator(generator(batch(512, 64))).mean())
+
+
 def replay_buffer():
     model = mlp(64, 256, 4)
     optimizer = torch.optim.Adam(model.parameters())
@@ -264,6 +274,7 @@ SITUATIONS = [
     total_loss,
     collected_predictions,
     best_states,
+    attached_generator,
     replay_buffer,
     random_lengths,
     hidden_state,

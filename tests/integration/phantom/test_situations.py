@@ -11,6 +11,7 @@ ANSWERS = {
     "total_loss": ("leaks", [r"No leak"]),
     "collected_predictions": ("patterns", [r"Results of many calls are collected .*in 99 blocks", r"\.cpu\(\)"]),
     "best_states": ("leaks", [r"Leak: 1 call site grows", r"best_states \(.*situations\.py:\d+\)"]),
+    "attached_generator": ("patterns", [r"modules whose gradients no optimizer uses", r"detach\(\)"]),
     "replay_buffer": ("leaks", [r"882\.0 KiB.*replaced", r"replay_buffer \(.*situations\.py:\d+\)"]),
     "random_lengths": ("fragmentation", [r"unused share"]),
     "hidden_state": ("leaks", [r"64\.0 KiB per step", r"hidden_state \(.*situations\.py:\d+\)"]),

@@ -79,6 +79,14 @@ class Failures(Case):
         self.check_stopped(run(command), "No space left on device", DISK)
         self.check_ended_by_the_disk()
 
+    @unittest.skipUnless(can_mount(), "needs to mount a file system")
+    def test_without_proc(self):
+        """As in some sandboxes: the program runs as it does unrecorded."""
+        script = 'mount -t tmpfs none /proc && exec "$@"'
+        done = run(["unshare", "--mount", "--map-root-user", "sh", "-c", script, "sh", *self.record_command(FAILING)])
+        self.assertEqual((done.returncode, done.stdout), (9, b"10.0\n"), done.stderr.decode())
+        self.assertNotEqual(self.sizes(), [])
+
     def check_ended_by_the_disk(self):
         self.assertIn("disk", self.issue_ids())
         self.assertNotIn("recorder_killed", self.issue_ids())
