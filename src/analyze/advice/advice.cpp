@@ -146,7 +146,16 @@ std::vector<Advice> Adviser::at_peak(std::size_t device) {
 }
 
 std::vector<Advice> Adviser::at_failure(const OutOfMemory& failure) {
-  const auto& [subject, faults] = analyze(failure.device);
+  const auto& [subject, found_faults] = analyze(failure.device);
+  auto faults = found_faults;
+  // What the call before keeps is there, also where nothing was allocated or freed since it failed.
+  const bool follows = std::ranges::any_of(store_.out_of_memory, [&](const OutOfMemory& before) {
+    return before.change_count == failure.change_count && before.time_ns < failure.time_ns;
+  });
+  for (auto& [rule, frees] : faults) {
+    if (!follows || kRules[rule].kind != AdviceKind::failed_call) continue;
+    for (EarlierFree& away : frees) away.from -= away.from == failure.change_count && away.from != 0 ? 1 : 0;
+  }
   const std::uint64_t allocated = failure.allocated.value_or(store_.devices[failure.device].peak_allocated_bytes);
   return describe_all(
       subject, faults, allocated, failure.change_count, [&](const std::vector<EarlierFree>& frees, Advice& found) {

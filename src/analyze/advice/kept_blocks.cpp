@@ -40,6 +40,20 @@ StackId first_apart(const Definitions& definitions, StackId stack, StackId other
   return apart;
 }
 
+/// Where a thread next asks for memory after a request of it failed, which may fail too; invalid: it does not.
+StackId next_request(const Subject& subject, const OutOfMemory& failure) {
+  const Blocks& blocks = subject.store.blocks;
+  const auto next = std::find_if(subject.made_since(failure.change_count), subject.blocks.end(), [&](BlockId block) {
+    return blocks.thread[block.value] == failure.thread && blocks.stack[block.value].valid();
+  });
+  for (const OutOfMemory& later : subject.store.out_of_memory) {
+    const bool is_later = later.time_ns > failure.time_ns && later.thread == failure.thread && later.stack.valid();
+    const bool is_first = next == subject.blocks.end() || later.change_count <= blocks.birth_change[next->value];
+    if (is_later && is_first) return later.stack;
+  }
+  return next == subject.blocks.end() ? StackId{} : blocks.stack[next->value];
+}
+
 std::set<BlockId> model_blocks(const Subject& subject) {
   std::set<BlockId> blocks;
   for (const TensorInBlock& tensor : subject.attribution.tensors) blocks.insert(tensor.block);
@@ -67,12 +81,8 @@ std::vector<EarlierFree> failed_call(const Subject& subject) {
   for (const OutOfMemory& failure : subject.store.out_of_memory) {
     if (failure.device != subject.device || !failure.stack.valid()) continue;
     const auto after = subject.made_since(failure.change_count);
-    const auto next = std::find_if(after, subject.blocks.end(), [&](BlockId block) {
-      return blocks.thread[block.value] == failure.thread && blocks.stack[block.value].valid();
-    });
-    if (next == subject.blocks.end()) continue;
     const Definitions& definitions = subject.store.definitions;
-    const StackId call = first_apart(definitions, failure.stack, blocks.stack[next->value]);
+    const StackId call = first_apart(definitions, failure.stack, next_request(subject, failure));
     if (!call.valid()) continue;
     if (of_model.empty()) of_model = model_blocks(subject);
     for (auto block = after; block != subject.blocks.begin();) {

@@ -41,10 +41,7 @@ class CallFinder {
       const Owner& owner = subject_.owner(block);
       const bool in_module = owner.phase == Phase::forward && owner.module.valid();
       drop_temporaries(blocks_.birth_change[block.value]);
-      const NnModuleId model = in_module ? outermost(blocks_.stack[block.value]) : NnModuleId{};
-      const bool goes_on = in_module && (call_.blocks.empty() || model == model_) && !is_called_again(block);
-      if (!goes_on) end_call(blocks_.birth_change[block.value]);
-      model_ = model;
+      if (!in_module || is_called_again(block)) end_call(blocks_.birth_change[block.value]);
       if (in_module) call_.blocks.push_back(block);
     }
     end_call(subject_.store.live_changes.size());
@@ -52,11 +49,6 @@ class CallFinder {
   }
 
  private:
-  [[nodiscard]] NnModuleId outermost(StackId stack) const {
-    const std::vector<NnModuleId> modules = modules_in(subject_.store.definitions, stack);
-    return modules.empty() ? NnModuleId{} : modules.front();
-  }
-
   [[nodiscard]] const Parts& parts(BlockId block) const { return parts_[subject_.owner(block).module.value]; }
 
   // What an operator frees before it returns, such as a workspace, is not its result.
@@ -115,7 +107,6 @@ class CallFinder {
   const Blocks& blocks_;
   std::vector<Parts> parts_;  // by ModulePathId
   ModelCall call_;
-  NnModuleId model_;  // whose call it is
   std::vector<ModelCall> calls_;
 };
 

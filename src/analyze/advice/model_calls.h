@@ -11,7 +11,8 @@
 
 namespace tidemark::advice {
 
-/// What one call of an outermost module allocated and kept for longer than its own code needed it.
+/// What calls of outermost modules, one right after the other, allocated and kept for longer than their own code needed
+/// it.
 struct ModelCall {
   std::vector<BlockId> blocks;    ///< of its modules, in order of birth
   std::vector<EarlierFree> held;  ///< from when no module's call has them any more; not the last block, its result

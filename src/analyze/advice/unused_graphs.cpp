@@ -13,6 +13,14 @@
 namespace tidemark::advice {
 namespace {
 
+/// Whether a request failed while the block was there: nothing says whether a backward pass would have freed it.
+bool met_failure(const Subject& subject, const EarlierFree& away) {
+  return std::ranges::any_of(subject.store.out_of_memory, [&](const OutOfMemory& failure) {
+    return subject.store.blocks.birth_change[away.block.value] < failure.change_count &&
+           failure.change_count <= away.to;
+  });
+}
+
 enum class Fate : std::uint8_t { backward, unused, unknown };
 
 /// Whether a backward pass freed some of a call's blocks. Unknown where others are alive at the end, or memory ran out
@@ -20,11 +28,7 @@ enum class Fate : std::uint8_t { backward, unused, unknown };
 Fate fate_of(const Subject& subject, const ModelCall& call) {
   Fate fate = call.held.empty() ? Fate::unknown : Fate::unused;
   for (const EarlierFree& away : call.held) {
-    const bool failed = std::ranges::any_of(subject.store.out_of_memory, [&](const OutOfMemory& failure) {
-      return subject.store.blocks.birth_change[away.block.value] < failure.change_count &&
-             failure.change_count <= away.to;
-    });
-    if (failed || away.to == EarlierFree::kEnd) {
+    if (met_failure(subject, away) || away.to == EarlierFree::kEnd) {
       fate = Fate::unknown;
       continue;
     }
@@ -51,12 +55,12 @@ std::set<NnModuleId> modules_of_backward(const Subject& subject, const PhaseSpan
 struct Part {
   std::set<NnModuleId> modules;
   std::vector<EarlierFree> held;
-  bool is_used = false;        ///< a backward pass freed some of it
+  bool is_used = false;        ///< a backward pass freed some of it, or may have been about to
   bool made_nodes = false;     ///< of autograd
   std::uint64_t sequence = 0;  ///< of the first block
 };
 
-// Of a call that a backward pass goes back through, the modules that it does not: a teacher beside its student. Several
+// Of calls that a backward pass goes back through, the modules that it does not: a teacher beside its student. Several
 // modules, for a single one may need nothing in its backward pass.
 void add_unused_parts(const Subject& subject, const ModelCall& call, std::vector<EarlierFree>& frees) {
   const Blocks& blocks = subject.store.blocks;
@@ -69,7 +73,7 @@ void add_unused_parts(const Subject& subject, const ModelCall& call, std::vector
   for (const BlockId block : call.blocks) {
     const std::vector<NnModuleId> modules = modules_in(subject.store.definitions, blocks.stack[block.value]);
     const auto top = std::ranges::find_if(modules, [&](NnModuleId module) { return !used.contains(module); });
-    if (top == modules.end() || top == modules.begin()) continue;
+    if (top == modules.end()) continue;
     const std::uint64_t sequence = blocks.sequence[block.value];
     const auto [entry, is_first] = parts.try_emplace(*top);
     Part& part = entry->second;
@@ -78,7 +82,7 @@ void add_unused_parts(const Subject& subject, const ModelCall& call, std::vector
     part.modules.insert(modules.back());
     const auto away = held.find(block);
     if (away == held.end() || away->second.to == EarlierFree::kEnd) continue;
-    part.is_used |= backward_at(subject, away->second.to).has_value();
+    part.is_used |= met_failure(subject, away->second) || backward_at(subject, away->second.to);
     part.held.push_back(away->second);
   }
   for (const auto& [top, part] : parts) {
@@ -185,13 +189,20 @@ class UnusedGradients {
     });
   }
 
-  /// What the first of these modules makes that is called; invalid: none is.
-  [[nodiscard]] BlockId first_trained(std::uint64_t from, std::uint64_t to, const std::set<NnModuleId>& modules) const {
-    for (auto block = subject_.made_since(from); block != subject_.blocks.end(); ++block) {
-      if (subject_.store.blocks.birth_change[block->value] >= to) break;
-      if (modules.contains(innermost(subject_.store.blocks.stack[block->value]))) return *block;
+  /// The first block that one of these modules makes, or one around them; invalid: none is called.
+  [[nodiscard]] BlockId first_trained(std::uint64_t from, std::uint64_t to, std::set<NnModuleId> modules) const {
+    const Store& store = subject_.store;
+    const auto begin = subject_.made_since(from);
+    const auto end = subject_.made_since(to);
+    for (auto block = begin; block != end; ++block) {
+      const std::vector<NnModuleId> called = modules_in(store.definitions, store.blocks.stack[block->value]);
+      const auto is_one = [&](NnModuleId module) { return modules.contains(module); };
+      const auto trained = std::ranges::find_if(called.rbegin(), called.rend(), is_one);
+      modules.insert(called.begin(), trained.base());
     }
-    return {};
+    const auto first = std::find_if(
+        begin, end, [&](BlockId block) { return modules.contains(innermost(store.blocks.stack[block.value])); });
+    return first == end ? BlockId{} : *first;
   }
 
   const Subject& subject_;

@@ -150,7 +150,7 @@ def batch_halved_in_except(fixed):
     def loss_of(size):
         return model(batch(size, 256)).square().mean()
 
-    size, failed = 16384, False
+    size, failed = 24576, False
     try:
         loss_of(size).backward()
     except torch.OutOfMemoryError:
@@ -208,17 +208,17 @@ def reentrant_checkpoint(fixed):
 
 
 def foreach_nadam(fixed):
-    model = mlp(*[1024] * 9)
+    model = mlp(*[1536] * 9)
     optimizer = torch.optim.NAdam(model.parameters(), foreach=not fixed)
     for _ in range(4):
-        update(optimizer, model(batch(64, 1024)).square().mean())
+        update(optimizer, model(batch(64, 1536)).square().mean())
 
 
 def foreach_sgd(fixed):
-    model = mlp(*[1024] * 9)
+    model = mlp(*[1536] * 9)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=0.1, fused=fixed or None)
     for _ in range(4):
-        update(optimizer, model(batch(64, 1024)).square().mean())
+        update(optimizer, model(batch(64, 1536)).square().mean())
 
 
 # Leaks: growth in each step, as the program computes it.

@@ -35,7 +35,7 @@ ANSWERS = [
 
 # What scripts print that themselves start tidemark: the program that is recorded is not harmed.
 HARMLESS = {
-    "run_audit_hook.py": r"recorded 0 ended well",
+    "run_audit_hook.py": r"(?s)^plain (\d+) .*\nrecorded \1 ",
     "question_audit_hook.py": r"rc of the program 0",
     "naming_script_swallows_alarm.py": r"recorded: raised [1-9]\d* .*swallowed 0 ",
     "question_swallows_alarm.py": r"raised [1-9]\d* caught \d+ swallowed 0",
