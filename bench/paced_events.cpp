@@ -3,10 +3,10 @@
 //   tidemark run -o paced.tide --stacks none -- paced_events 1000000 60
 //   tidemark run -o paced.tide --stacks none -- paced_events 500000 60 1073741824
 //
-// 10,000 blocks are alive at a time; the oldest is freed for each that is allocated. With a third argument, so many bytes more
-// are allocated each second and stay, so that what a monitor says is allocated tells of which second it is
-// (bench/monitor_lag.py). Prints the bytes allocated before the first second, its time (CLOCK_MONOTONIC, seconds), and at the end
-// how many events it made.
+// 10,000 blocks are alive at a time; the oldest is freed for each that is allocated. With a third argument, so many
+// bytes more are allocated each second and stay, so that what a monitor says is allocated tells of which second it is
+// (bench/monitor_lag.py). Prints the bytes allocated before the first second, its time (CLOCK_MONOTONIC, seconds), and
+// at the end how many events it made.
 #include <time.h>
 
 #include <cstddef>
@@ -62,7 +62,8 @@ int main(int count, char** arguments) {
   std::fflush(stdout);
   for (std::uint64_t batch = 0; batch < batches; ++batch) {
     if (kept_per_batch != 0) {
-      change(reinterpret_cast<void*>(kFirstKeptAddress + batch * kept_per_batch), static_cast<std::int64_t>(kept_per_batch));
+      change(reinterpret_cast<void*>(kFirstKeptAddress + batch * kept_per_batch),
+             static_cast<std::int64_t>(kept_per_batch));
     }
     for (std::uint64_t pair = 0; pair < pairs_per_batch; ++pair, ++number) {
       report(number, true);
