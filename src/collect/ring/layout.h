@@ -127,8 +127,8 @@ struct Shared {
 //   blob                     up to kBlobBytes of a definition; `device type` holds BlobFlags, `stack` its length here
 //   reset                    forget the definitions of this lane (stacks, code objects, modules, autograd nodes)
 //   driver                   ticks, numbers of the DriverCall, which stands in `device type`
-//   allocator                the same, of a call that PyTorch's caching allocator made for its segments: allocate, free,
-//                            create, map or unmap
+//   allocator                the same, of a call that PyTorch's caching allocator made for its segments: allocate,
+//                            free, create, map or unmap
 //   autograd                 where the thread is from here on, at first 0, 0 and 0: the number of the next node that it
 //                            makes [, the number of the node that it evaluates on the thread that made it]; `stack` is
 //                            1 + number of the autograd_node that this one is, 0 for none
