@@ -550,10 +550,13 @@ def compare(arguments):
             differ |= found
             done += len(part)
             print(f"{done} programs, {len(differ)} differ", file=sys.stderr)
-        again = pathlib.Path(temporary, "again")
-        again.mkdir()
-        for _ in range(3):
-            differ = {number: pair for number in differ for pair in differing(arguments, [number], again).values()}
+        for attempt in range(3):
+            again = [pathlib.Path(temporary, f"again-{attempt}-{number}") for number in differ]
+            for folder in again:
+                folder.mkdir()
+            found = pool.map(lambda number, folder: differing(arguments, [number], folder), differ, again)
+            differ = {number: pair for pairs in list(found) for number, pair in pairs.items()}
+            print(f"{len(differ)} differ when they are run again", file=sys.stderr)
     for number, (plain, recorded) in differ.items():
         print(f"program {number}: {describe(number)}\n  plain:    {json.dumps(plain)}\n  recorded: {json.dumps(recorded)}")
     print(f"{len(numbers)} programs, {len(differ)} with another outcome when they are recorded")
