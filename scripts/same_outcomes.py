@@ -42,7 +42,7 @@ PTRACE_TRACEME, PTRACE_CONT = 0, 7
 VARIES = [
     (re.compile(r"0x[0-9a-f]+"), "ADDRESS"),
     (re.compile(r"(?m)^Thread ADDRESS.*\n(?:  File .*\n|  \.\.\..*\n)*"), ""),  # whichever threads run when a process crashes
-    (re.compile(r"\[\d+\]|pid \d+"), "PID"),
+    (re.compile(r"\[\d+\]|pid[ =]\d+"), "PID"),
 ]
 
 
@@ -580,6 +580,7 @@ def main():
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         run_program(arguments.start)
     else:
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""  # once the parent has used a GPU, no forked child could
         sys.exit(compare(arguments))
 
 

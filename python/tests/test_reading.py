@@ -127,6 +127,7 @@ RARE = {
     "FailureAdvice": {"kind", "held_bytes", "known_as", "has_request", "suffices", "block_count", "modules", "stack"},
     "ModuleHeld": {"module", "held_bytes"},
     "LeakSite": {"freed_after_steps", "requested_bytes"},
+    "KeptSite": {"device", "bytes", "block_count", "step_count", "times", "stack"},
     "HostGrowth": {"of", "from_bytes", "from_ns", "to_bytes", "to_ns", "bytes_per_second", "tensor_bytes"},
     "OtherGpu": {"device", "peak_allocated_bytes", "stack", "rank"},
 }

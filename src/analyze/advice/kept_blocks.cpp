@@ -82,7 +82,8 @@ std::vector<EarlierFree> failed_call(const Subject& subject) {
     if (failure.device != subject.device || !failure.stack.valid()) continue;
     const auto after = subject.made_since(failure.change_count);
     const Definitions& definitions = subject.store.definitions;
-    const StackId call = first_apart(definitions, failure.stack, next_request(subject, failure));
+    const StackId next = next_request(subject, failure);
+    const StackId call = next.valid() ? first_apart(definitions, failure.stack, next) : StackId{};
     if (!call.valid()) continue;
     if (of_model.empty()) of_model = model_blocks(subject);
     for (auto block = after; block != subject.blocks.begin();) {
