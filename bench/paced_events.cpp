@@ -5,8 +5,8 @@
 //
 // 10,000 blocks are alive at a time; the oldest is freed for each that is allocated. With a third argument, so many
 // bytes more are allocated each second and stay, so that what a monitor says is allocated tells of which second it is
-// (bench/monitor_lag.py). Prints the bytes allocated before the first second, its time (CLOCK_MONOTONIC, seconds), and
-// at the end how many events it made.
+// (bench/monitor_lag.py), and the bytes allocated before the first second are printed with its time (CLOCK_MONOTONIC,
+// seconds). Prints at the end how many events it made.
 #include <time.h>
 
 #include <cstddef>
@@ -58,8 +58,10 @@ int main(int count, char** arguments) {
   for (; number < kBlocks; ++number) report(number, true);
   timespec next{};
   ::clock_gettime(CLOCK_MONOTONIC, &next);
-  std::printf("%zu bytes at %lld.%09ld\n", allocated, static_cast<long long>(next.tv_sec), next.tv_nsec);
-  std::fflush(stdout);
+  if (kept_per_batch != 0) {
+    std::printf("%zu bytes at %lld.%09ld\n", allocated, static_cast<long long>(next.tv_sec), next.tv_nsec);
+    std::fflush(stdout);
+  }
   for (std::uint64_t batch = 0; batch < batches; ++batch) {
     if (kept_per_batch != 0) {
       change(reinterpret_cast<void*>(kFirstKeptAddress + batch * kept_per_batch),

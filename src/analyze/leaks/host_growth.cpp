@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kLeastBytes = std::uint64_t{32} << 20;
 constexpr std::uint64_t kLeastShare = 20;  // 1 / 20 of what is there
-constexpr std::size_t kGrownCells = 32;
+constexpr std::size_t kHostCells = 32;
 
 struct HostReading {
   std::uint64_t time_ns = 0;
@@ -24,9 +24,9 @@ struct HostReading {
 std::vector<double> highest_in_cells(const std::vector<HostReading>& readings) {
   std::vector<double> cells;
   const std::uint64_t begin = readings.front().time_ns;
-  const double cell_ns = static_cast<double>(readings.back().time_ns - begin) / kGrownCells;
+  const double cell_ns = static_cast<double>(readings.back().time_ns - begin) / kHostCells;
   auto next = readings.begin();
-  for (std::size_t cell = 0; cell < kGrownCells; ++cell) {
+  for (std::size_t cell = 0; cell < kHostCells; ++cell) {
     const double middle = static_cast<double>(begin) + cell_ns * (static_cast<double>(cell) + 0.5);
     const double end = middle + cell_ns / 2;
     double highest = 0;
@@ -54,8 +54,7 @@ std::optional<HostGrowth> growth_of(const std::vector<HostReading>& readings) {
   found.to_bytes = readings.back().bytes;
   found.from_ns = readings.front().time_ns;
   found.to_ns = readings.back().time_ns;
-  found.bytes_per_second =
-      growth->per_cell.value * kGrownCells * 1e9 / static_cast<double>(found.to_ns - found.from_ns);
+  found.bytes_per_second = growth->per_cell.value * kHostCells * 1e9 / static_cast<double>(found.to_ns - found.from_ns);
   const std::uint64_t least = std::max(kLeastBytes, found.to_bytes / kLeastShare);
   if (found.to_bytes < found.from_bytes + least) return std::nullopt;
   return found;
