@@ -17,10 +17,19 @@ struct Kind {
 };
 
 // torch.save() of PyTorch before 1.6 writes a number of 10 bytes first; safetensors the length of JSON, then JSON.
-constexpr std::array<Kind, 2> kKinds = {{
+constexpr std::array<Kind, 7> kKinds = {{
     {"\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19", "a file of torch.save() in its older format"},
     {"SQLite format 3", "a SQLite database, as --history writes it (`tidemark history` reads that)"},
+    {"\x7f"
+     "ELF",
+     "a program or library (ELF)"},
+    {"\x89PNG", "a PNG picture"},
+    {"<!DOCTYPE html", "an HTML page, as `tidemark report` writes it"},
+    {"#!", "a script"},
+    {"(dp", "a pickle of protocol 0, which is not read: write it with protocol 2 to 5"},
 }};
+
+constexpr std::array<std::string_view, 5> kPython = {"\"\"\"", "import ", "from ", "def ", "class "};
 
 bool is_text(std::string_view bytes) {
   return std::all_of(bytes.begin(), bytes.end(), [](char letter) {
@@ -44,7 +53,11 @@ std::string kind_of(std::string_view bytes) {
   }
   const auto* const kind =
       std::find_if(kKinds.begin(), kKinds.end(), [&](const Kind& entry) { return bytes.starts_with(entry.begin); });
-  return kind == kKinds.end() ? std::string() : std::string(kind->what);
+  if (kind != kKinds.end()) return std::string(kind->what);
+  if (bytes.empty() || !is_text(bytes)) return "";
+  const bool is_python =
+      std::any_of(kPython.begin(), kPython.end(), [&](std::string_view begin) { return bytes.starts_with(begin); });
+  return is_python ? "Python source code (to record it: `tidemark run -- python FILE`)" : "a text file";
 }
 
 }  // namespace

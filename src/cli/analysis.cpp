@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -21,17 +22,13 @@ struct AnalysisArguments : ReadingOptions {
   AnalysisOptions chosen;
   OwnerArguments owners;
   FollowArguments follow;
+  bool all = false;
+  bool top_given = false;
 };
 
-// "" where the files and what else was given fit together.
-const char* what_is_missing(const AnalysisArguments& options) {
-  if (!options.follow.follow && options.follow.pid != 0) return "--pid is for --follow: name a file";
-  return !options.follow.follow && options.files.empty() ? "FILE is required" : "";
-}
-
 int run(const Analysis& analysis, AnalysisArguments& options) {
-  if (const std::string missing = what_is_missing(options); !missing.empty()) {
-    return fail(fmt::format("{}; see `tidemark {} --help`", missing, analysis.name));
+  if (!options.follow.follow && options.follow.pid != 0) {
+    return fail(fmt::format("--pid is for --follow: name a file; see `tidemark {} --help`", analysis.name));
   }
   const auto format = output_format(options);
   if (!format) return fail(format.error().message);
@@ -45,6 +42,7 @@ int run(const Analysis& analysis, AnalysisArguments& options) {
   if (options.follow.follow) {
     return follow({analysis, options.chosen, *format, options.output}, options.follow, options.files);
   }
+  if (const auto chosen = choose_files(options.files); !chosen) return fail(chosen.error().message);
   const bool to_stdout = options.output.empty() || options.output == "-";
   const bool to_terminal = to_stdout && *format == "text" && ::isatty(STDOUT_FILENO) != 0;
   choose_simulation(analysis, to_terminal, make_progress, fail, options.chosen);
@@ -62,8 +60,10 @@ int run(const Analysis& analysis, AnalysisArguments& options) {
   const auto added = analysis.needs_blocks ? read_files(options.files, open_blocks, add)
                                            : read_files(options.files, open_samples, add);
   if (!added) return fail(added.error().message);
-  const auto bytes =
-      write_results(analysis, *results, *format, to_stdout ? detect_terminal(STDOUT_FILENO) : Terminal());
+  Terminal terminal = to_stdout ? detect_terminal(STDOUT_FILENO) : Terminal();
+  terminal.all = options.all;
+  if (options.top_given) terminal.rows = std::numeric_limits<std::size_t>::max();  // as many as the result has
+  const auto bytes = write_results(analysis, *results, *format, terminal);
   if (!bytes) return fail(bytes.error().message);
   const int written = write_output(options.output, *bytes);
   return written == kOk && results->check_failed(options.chosen) ? kCheckFailed : written;
@@ -80,13 +80,18 @@ std::string footer_of(const Analysis& analysis) {
 
 std::function<int()> setup_analysis(const Analysis& analysis, CommandLine& app) {
   auto options = std::make_shared<AnalysisArguments>(analysis);
-  add_reading(app, *options,
-              {fmt::format("{}", fmt::join(formats_of(analysis), "|")), analysis.takes_moment, analysis.can_follow});
+  add_reading(app, *options, {fmt::format("{}", fmt::join(formats_of(analysis), "|")), analysis.takes_moment});
   for (const AnalysisOption& option : analysis.options) add_option(app, option, options->chosen);
   if (analysis.takes_filter) add_owners(app, options->owners);
+  if (analysis.has_first_screen) {
+    app.add_flag("--all", options->all, "Text: everything, not only what a first screen needs");
+  }
   if (analysis.can_follow) add_follow(app, options->follow);
   app.footer(footer_of(analysis));
-  return [options, &analysis] { return run(analysis, *options); };
+  return [options, &analysis, &app] {
+    options->top_given = analysis.has_first_screen && app.given("--top");
+    return run(analysis, *options);
+  };
 }
 
 }  // namespace tidemark::cli

@@ -6,8 +6,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <exception>
-#include <numeric>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,24 +15,10 @@
 #include "cli/command.h"
 #include "cli/command_model.h"
 #include "cli/help.h"
+#include "query/words/printable.h"
 
 namespace tidemark::cli {
 namespace {
-
-// Levenshtein's distance, one row at a time.
-std::size_t edit_distance(const std::string& left, const std::string& right) {
-  std::vector<std::size_t> row(right.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < left.size(); ++i) {
-    std::size_t diagonal = std::exchange(row[0], i + 1);
-    for (std::size_t j = 0; j < right.size(); ++j) {
-      const std::size_t replaced = diagonal + (left[i] == right[j] ? 0 : 1);
-      diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
-    }
-  }
-  return row.back();
-}
 
 bool is_command(const std::string& word) {
   return std::any_of(commands().begin(), commands().end(),
@@ -45,6 +31,43 @@ CommandModel asked_for(const CLI::App& app) {
   return command_model(parsed.empty() ? app : *parsed.back());
 }
 
+// Commands of the same question: one reads a recording, the other watches a running process.
+struct Counterpart {
+  std::string_view reads;
+  std::string_view watches;
+};
+constexpr Counterpart kCounterparts[] = {{"leaks", "leak"}, {"fragmentation", "fragment"}, {"explain", "oom"}};
+
+// "tidemark leak run.tide" and "tidemark leaks --pid 4711"; empty: neither.
+std::string other_command(int argc, const char* const* argv) {
+  const std::string_view command = argv[1];
+  for (const auto& [reads, watches] : kCounterparts) {
+    for (int n = 2; n < argc; ++n) {
+      const std::string_view word = argv[n];
+      if (command == watches && word.ends_with(".tide")) {
+        return fmt::format("`tidemark {}` watches running processes; to read a recording: tidemark {} {}", watches,
+                           reads, shell_word(word));
+      }
+      if (command == reads && (word == "--pid" || word.starts_with("--pid="))) {
+        return fmt::format("`tidemark {}` reads recordings; to watch a running process: tidemark {} --pid PID", reads,
+                           watches);
+      }
+    }
+  }
+  return "";
+}
+
+// Before CLI11 parses: of a command that ends with a program it takes the first unknown option for the program.
+std::string unknown_option(const CLI::App& app, int argc, const char* const* argv) {
+  for (const CLI::App* command :
+       app.get_subcommands([&](const CLI::App* known) { return known->get_name() == argv[1]; })) {
+    if (!command->get_group().empty()) {
+      return command_model(*command).unknown_option({argv + 2, argv + argc});
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 Application::Application() = default;
@@ -52,15 +75,11 @@ Application::Application(Application&&) noexcept = default;
 Application::~Application() = default;
 
 std::string closest_command(const std::string& word) {
-  std::string best;
-  std::size_t least = std::max<std::size_t>(2, word.size() / 3) + 1;
+  std::vector<std::string> names;
   for (const Command& command : commands()) {
-    const std::size_t distance = edit_distance(word, command.name);
-    if (distance >= least || command.group.empty()) continue;
-    least = distance;
-    best = command.name;
+    if (!command.group.empty()) names.push_back(command.name);
   }
-  return best;
+  return closest_word(word, names);
 }
 
 int unknown_command(const std::string& word) {
@@ -100,6 +119,10 @@ int run_application(int argc, const char* const* argv) {
       return kError;
     }
     if (argv[1][0] != '-' && !is_command(argv[1])) return unknown_command(argv[1]);
+    if (const std::string other = other_command(argc, argv); !other.empty()) return fail(other);
+    if (const std::string problem = unknown_option(app, argc, argv); !problem.empty()) {
+      return fail(fmt::format("{}; see `tidemark {} --help`", problem, argv[1]));
+    }
     try {
       const std::vector<std::string> words = protected_words(argc, argv);
       std::vector<const char*> arguments;

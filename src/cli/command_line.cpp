@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
+#include <numeric>
 #include <string_view>
 #include <type_traits>
 #include <utility>
@@ -22,6 +23,21 @@ constexpr char kProtection = '\x01';
 bool is_list(std::string_view word) {
   word.remove_prefix(std::min(word.find_first_not_of(kProtection), word.size()));
   return word.starts_with('[') && word.ends_with(']');
+}
+
+// Levenshtein's distance, one row at a time.
+std::size_t edit_distance(const std::string& left, const std::string& right) {
+  std::vector<std::size_t> row(right.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < left.size(); ++i) {
+    std::size_t diagonal = std::exchange(row[0], i + 1);
+    for (std::size_t j = 0; j < right.size(); ++j) {
+      const std::size_t replaced = diagonal + (left[i] == right[j] ? 0 : 1);
+      diagonal = row[j + 1];
+      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+    }
+  }
+  return row.back();
 }
 
 std::string restore_word(std::string& word) {
@@ -79,7 +95,45 @@ CommandModel command_model(const CLI::App& app) {
     if (!command->get_group().empty()) model.commands.push_back(command_model(*command));
   }
   model.usage = usage_of(app, model);
+  model.ends_with_program = app.get_prefix_command();
   return model;
+}
+
+std::string CommandModel::unknown_option(const std::vector<std::string>& words) const {
+  std::vector<std::string> names;
+  for (const OptionModel& option : options) names.insert(names.end(), option.names.begin(), option.names.end());
+  for (std::size_t n = 0; n < words.size() && words[n] != "--"; ++n) {
+    const std::string& word = words[n];
+    if (word.size() < 2 || word.front() != '-') {
+      if (ends_with_program) break;  // the program
+      continue;
+    }
+    const bool is_long = word.starts_with("--");
+    const std::size_t end = is_long ? word.find('=') : 2;  // "-ofile", "-fq"
+    const std::string flag = word.substr(0, end);
+    const auto known = std::ranges::find_if(options, [&](const OptionModel& option) {
+      return std::ranges::find(option.names, flag) != option.names.end();
+    });
+    if (known == options.end()) {
+      const std::string guess = closest_word(flag, names);
+      return fmt::format("unknown option {}{}", flag, guess.empty() ? "" : fmt::format("; did you mean {}?", guess));
+    }
+    const bool has_value = is_long ? end != std::string::npos : word.size() > 2;
+    if (!known->value.empty() && !has_value) ++n;
+  }
+  return "";
+}
+
+std::string closest_word(const std::string& word, const std::vector<std::string>& words) {
+  std::string best;
+  std::size_t least = std::max<std::size_t>(2, word.size() / 3) + 1;
+  for (const std::string& candidate : words) {
+    const std::size_t distance = edit_distance(word, candidate);
+    if (distance >= least || distance >= candidate.size()) continue;
+    least = distance;
+    best = candidate;
+  }
+  return best;
 }
 
 std::vector<std::string> protected_words(int argc, const char* const* argv) {
@@ -128,7 +182,10 @@ Option* Option::one_of(const std::string& words) {
   const std::vector<std::string> choices = split_choices(words);
   return type_name(words)->check([choices](const std::string& value) {
     const bool known = std::find(choices.begin(), choices.end(), value) != choices.end();
-    return known ? std::string() : fmt::format("invalid value '{}' (expected {})", value, either_of(choices));
+    if (known) return std::string();
+    const std::string guess = closest_word(value, choices);
+    return fmt::format("invalid value '{}' (expected {}){}", value, either_of(choices),
+                       guess.empty() ? "" : fmt::format("; did you mean '{}'?", guess));
   });
 }
 

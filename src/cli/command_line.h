@@ -20,6 +20,9 @@ namespace tidemark::cli {
 /// several, and a program's arguments have to reach it as they are. Options added by CommandLine restore them.
 [[nodiscard]] std::vector<std::string> protected_words(int argc, const char* const* argv);
 
+/// The one of `words` that is most like `word`, as a typing mistake; empty where none is.
+[[nodiscard]] std::string closest_word(const std::string& word, const std::vector<std::string>& words);
+
 /// "text, json or csv".
 [[nodiscard]] std::string either_of(const std::vector<std::string>& words);
 

@@ -35,6 +35,11 @@ struct CommandModel {
   std::vector<OptionModel> options{};
   std::string footer{};  ///< paragraphs and, indented, lines to be shown as they are
   std::vector<CommandModel> commands{};
+  bool ends_with_program = false;  ///< what follows its options is a program with options of its own
+
+  /// What is wrong with the options among the words of a command line, which follow the command's name: "unknown option
+  /// --kepp; did you mean --keep?". Empty: all are known.
+  [[nodiscard]] std::string unknown_option(const std::vector<std::string>& words) const;
 };
 
 [[nodiscard]] CommandModel command_model(const CLI::App& app);

@@ -25,29 +25,29 @@ std::span<const Command> commands() {
   static const std::vector<Command> kCommands = [] {
     std::vector<Command> list;
     ADD_COMMAND(run, "Record", "Run a program and record its tensor memory");
-    ADD_COMMAND(plan, "Record", "Say how much memory a program would take on a GPU that is not there");
-    ADD_COMMAND(sweep, "Record", "Try combinations of arguments: what each takes, and what fits");
+    ADD_COMMAND(plan, "Record", "Memory that a program needs, on a simulated GPU; which GPUs it fits");
+    ADD_COMMAND(sweep, "Record", "Memory for combinations of arguments, and which of them fit");
     for (const Analysis& analysis : analyses()) {
       list.push_back({analysis.name, "Read", analysis.help,
                       [&analysis](CommandLine& app) { return setup_analysis(analysis, app); }});
     }
     ADD_COMMAND(compare, "Read", "Differences between two runs; can fail when the peak grows");
-    ADD_COMMAND(simulate, "Read", "What other allocator settings would have done to a recorded program");
+    ADD_COMMAND(simulate, "Read", "Replay a recording with other allocator settings");
     ADD_COMMAND(report, "Read", "One offline HTML page with all results");
     ADD_COMMAND(export, "Read", "Export to PyTorch, Perfetto, pprof, speedscope, CSV or Parquet");
-    ADD_COMMAND(model, "Read", "What a model's safetensors files take, by module, layer and type");
-    ADD_COMMAND(interactive, "Watch", "Devices, processes, charts and findings, live on the whole terminal");
-    ADD_COMMAND(top, "Watch", "As `interactive`, beginning with the processes");
-    ADD_COMMAND(profile, "Watch", "Memory of devices and processes over a while");
+    ADD_COMMAND(model, "Read", "Size of a model's safetensors files, by module, layer and type");
+    ADD_COMMAND(interactive, "Watch", "Full-screen view of devices, processes, charts and findings");
+    ADD_COMMAND(top, "Watch", "Like `interactive`, starting with the processes");
+    ADD_COMMAND(profile, "Watch", "Memory of devices and processes over some time");
     ADD_COMMAND(oom, "Watch", "Whether a device or the host will run out of memory, and when");
-    ADD_COMMAND(leak, "Watch", "Which memory grows, and how fast");
+    ADD_COMMAND(leak, "Watch", "Memory that grows, and how fast, while a job runs");
     ADD_COMMAND(fragment, "Watch", "Fragmentation of recorded processes while they run");
     ADD_COMMAND(exporter, "Watch", "Serve the machine's metrics to Prometheus or push them over OTLP");
-    ADD_COMMAND(history, "Watch", "What monitors saw in the past, from the file they keep");
-    ADD_COMMAND(distributed, "Watch", "A whole cluster: not there yet, says what to use on each node");
+    ADD_COMMAND(history, "Watch", "Past samples from a monitor's --history file");
+    ADD_COMMAND(distributed, "Watch", "Monitor a cluster: not implemented yet; see what to use on each node");
     ADD_COMMAND(devices, "Machine", "GPUs of this machine, their memory and processes");
     ADD_COMMAND(doctor, "Machine", "Check what can be recorded on this machine");
-    ADD_COMMAND(schema, "Other", "What the JSON of a command has: schema, types or a table of keys");
+    ADD_COMMAND(schema, "Other", "JSON Schema, types or table of keys of a command's JSON");
     ADD_COMMAND(dump, "Other", "Print every record of a recording, one per line");
     ADD_COMMAND(completion, "Other", "Print the completion script for a shell");
     ADD_COMMAND(help, "Other", "Print the help of a command");

@@ -44,7 +44,7 @@ std::function<int()> setup(CommandLine& app, std::size_t first_view, const std::
   auto options = std::make_shared<InteractiveOptions>();
   options->first_view = first_view;
   add_watched(app, *options);
-  app.add_option("--pid", options->pid, "Only this process and those below it")->type_name("PID");
+  app.add_option("--pid", options->pid, "This process and its children")->type_name("PID");
   add_outputs(app, options->outputs);
   app.footer(
       "Needs a terminal of 72 columns and 18 rows, also over ssh; h lists the keys, q quits. Without a terminal it "

@@ -44,7 +44,7 @@ std::function<int()> setup_model(CommandLine& app) {
       ->show_default("100MiB");
   app.add_option("-o,--output", options->output, "Write to this file instead of stdout")->type_name("FILE");
   app.footer(
-      "Only headers are read, so it takes no time or memory to speak of. Files say neither which parameters are "
+      "Only headers are read: fast, little memory. Files say neither which parameters are "
       "trained "
       "nor which tensors are buffers; tidemark.analyze_model says it of a model in Python.\n\n"
       "Examples:\n"

@@ -131,7 +131,7 @@ void add_outputs(CommandLine& app, OutputOptions& options) {
                  "--listen-token-file")
       ->type_name("ADDRESS:PORT");
   app.add_option("--listen-token-file", options.token_file,
-                 "Who asks for metrics has to show the token in this file (Authorization: Bearer TOKEN)")
+                 "Bearer token file for /metrics (Authorization: Bearer TOKEN)")
       ->type_name("FILE");
   app.add_option("--otlp", options.otlp, "Push metrics to this OpenTelemetry collector (OTLP over HTTP, as JSON)")
       ->type_name("URL");

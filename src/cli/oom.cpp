@@ -43,7 +43,7 @@ std::function<int()> setup_oom(CommandLine& app) {
                  "Percent of the limit, from which on use alone is a medium risk")
       ->type_name("PERCENT");
   app.add_flag("--monitor", options->monitor,
-               "Until stopped, or for --duration where that is given; each change of a risk is a line on stdout");
+               "Runs until stopped, or for --duration if given; prints one line per risk change");
   add_watching(app, *options, {});
   app.footer(watching_footer(
       "The limit is a device's memory, and the host's or that of the control group. What is forecast is the running "

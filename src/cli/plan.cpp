@@ -9,6 +9,7 @@
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -226,9 +227,12 @@ struct PlannedRun {
   std::string own_runtime = {};           ///< path of a library that has a CUDA runtime of its own; empty: none
 };
 
+/// Bytes that the program needs of each GPU, by another plan, without a limit; none where that says nothing.
+using PlanWithoutLimit = std::function<std::optional<std::uint64_t>()>;
+
 /// Prints the plan in `format`. The exit code: whether it fits. Where there is no plan it says why, and removes the
 /// recordings: they would look like one.
-int conclude(const PlannedRun& run, const std::string& format);
+int conclude(const PlannedRun& run, const std::string& format, const PlanWithoutLimit& plan_without_limit);
 
 Result<std::vector<PlannedRecording>> read_recordings(const std::vector<std::string>& files, bool with_owners) {
   std::vector<PlannedRecording> recordings;
@@ -315,14 +319,43 @@ std::string why_no_plan(const Plan& plan, const PlannedRun& run, const std::vect
   return "";
 }
 
-int conclude(const PlannedRun& run, const std::string& format) {
+PlanNeed need_of(std::uint64_t bytes) {
+  std::vector<const GpuProfile*> gpus;
+  for (const GpuProfile& gpu : gpu_profiles()) gpus.push_back(&gpu);
+  std::ranges::stable_sort(gpus, {}, &GpuProfile::memory_bytes);
+  PlanNeed need;
+  need.bytes = bytes;
+  for (const GpuProfile* gpu : gpus) {
+    if (gpu->memory_bytes >= bytes) {
+      need.enough.push_back(gpu->name);
+    } else {
+      need.too_small.insert(need.too_small.begin(), gpu->name);
+    }
+  }
+  return need;
+}
+
+// Without a failed request the plan knows it itself.
+std::optional<std::uint64_t> needed_bytes(const Plan& plan, const PlanWithoutLimit& plan_without_limit) {
+  std::uint64_t used = 0;
+  for (const PlannedDevice& device : plan.devices) {
+    if (device.summary.totals.out_of_memory_count != 0) return plan_without_limit();
+    used = std::max(used, device.device_used_bytes);
+  }
+  return used;
+}
+
+int conclude(const PlannedRun& run, const std::string& format, const PlanWithoutLimit& plan_without_limit) {
   const auto recordings = read_recordings(run.files, format != "json");
   if (!recordings) return fail(recordings.error().message);
-  const Plan plan = make_plan(run.facts, *recordings);
+  Plan plan = make_plan(run.facts, *recordings);
   if (const std::string why = why_no_plan(plan, run, *recordings); !why.empty()) {
     std::error_code ignored;
     for (const std::string& file : run.files) std::filesystem::remove(file, ignored);
     return fail(why);
+  }
+  if (!plan.fits && format != "json") {
+    if (const auto bytes = needed_bytes(plan, plan_without_limit)) plan.need = need_of(*bytes);
   }
   const int printed = print(format == "json" ? to_json(plan) : "\n" + to_text(plan, detect_terminal(STDOUT_FILENO)));
   return printed != kOk ? printed : plan.fits ? kOk : kCheckFailed;
@@ -422,13 +455,30 @@ int run_verify(const PlanOptions& options, const CommandLine& app) {
                       options.program.command, options.format == "json"});
 }
 
-int run(PlanOptions& options) {
+// The same plan on a GPU whose memory has no end. None where it fails or a signal stops it.
+std::optional<std::uint64_t> plan_without_limit(const PlanOptions& options, const std::vector<std::string>& words,
+                                                const std::vector<std::string>& command) {
+  constexpr const char* kNoLimit = "--memory=4TiB";
+  const auto folder = ScratchFolder::create("tidemark-trial");
+  if (!folder) return std::nullopt;
+  say_printable("it does not fit: planning once more without a limit, to see what it needs");
+  TrialRequest trial{options.gpu, words, command};
+  trial.options.emplace_back(kNoLimit);
+  StopSignals signals;
+  const auto result = run_trial(trial, folder->path(), signals);
+  static_cast<void>(signals.take());
+  return result && *result && (*result)->fits == true ? (*result)->used_bytes() : std::nullopt;
+}
+
+int run(PlanOptions& options, const CommandLine& app) {
   if (auto status = check(options); !status) return fail(status.error().message);
   const auto gpu = find_gpu_profile(options.gpu);
   if (!gpu) return fail(gpu.error().message);
   const auto python = find_python(options);
   if (!python) return fail(python.error().message);
   ProgramOptions& program = options.program;
+  const std::vector<std::string> command = program.command;
+  const std::vector<std::string> words = app.words_given({"--gpu", "--memory", "--format", "--output", "--force"});
   if (options.starts_ranks) {
     auto ranks = ranks_command(program.command, python->executable, options.ranks);
     if (!ranks) return fail(ranks.error().message);
@@ -458,13 +508,13 @@ int run(PlanOptions& options) {
     job.watch(child.witness());
     if (job.turned_idle()) {
       say_printable(
-          "the program has not asked for GPU memory for a minute: it waits, or works on the host; Ctrl-C ends "
-          "it, and the plan is of what it did until then");
+          "no GPU memory requested in the last minute: the program works on the host or waits; the plan goes on "
+          "(Ctrl-C: plan what it did until now)");
     }
     if (steps_asked && job.stopped_stepping()) {
       say_printable(
-          "the program has made no training step for two minutes, though it uses the GPU: --steps 0 plans a program "
-          "that makes none to its end; Ctrl-C ends it");
+          "no training step in the last two minutes; the plan goes on (to plan a program without training steps to its "
+          "end: --steps 0)");
     }
   };
   program.ended = [](const ChildProcess& child) { PlannedJob::end_remaining(child.witness()); };
@@ -493,7 +543,7 @@ int run(PlanOptions& options) {
     planned.ending_signal = child.ending_signal();
     planned.oom_kills = oom_kills.count();
     planned.kills_of_own_group = oom_kills.counts_own_group();
-    return conclude(planned, options.format);
+    return conclude(planned, options.format, [&] { return plan_without_limit(options, words, command); });
   });
 }
 
@@ -525,7 +575,7 @@ std::function<int()> setup_plan(CommandLine& app) {
   app.add_option("--nproc", options->ranks, "Ranks to start, by torch.distributed.run")
       ->type_name("N")
       ->show_default("the program is started as it is");
-  app.add_option("--python", options->python, "Interpreter whose PyTorch the program uses")
+  app.add_option("--python", options->python, "Python interpreter of the program, to find its PyTorch")
       ->type_name("FILE")
       ->show_default("the one that PROGRAM starts");
   app.add_option("-o,--output", program.recorder.output, "Recording of the plan, for all other commands")
@@ -561,7 +611,7 @@ std::function<int()> setup_plan(CommandLine& app) {
     options->starts_ranks = app.given("--nproc");
     if (!app.given("--devices")) options->devices = options->ranks;
     if (options->verify) return run_verify(*options, app);
-    return options->fit.empty() ? run(*options) : run_fit(*options, app);
+    return options->fit.empty() ? run(*options, app) : run_fit(*options, app);
   };
 }
 

@@ -10,7 +10,9 @@
 #include "analyze/common/analysis_options.h"
 #include "analyze/common/moment.h"
 #include "base/output_file.h"
+#include "base/standard_streams.h"
 #include "base/units.h"
+#include "query/words/printable.h"
 
 namespace tidemark::cli {
 namespace {
@@ -78,10 +80,11 @@ void add_output(CommandLine& app, std::string& output) {
 }
 
 void add_reading(CommandLine& app, ReadingOptions& options, const ReadingArguments& arguments) {
-  Option* files =
-      app.add_option("FILE", options.files, "Recordings or PyTorch memory snapshots; each is analyzed on its own");
-  files->type_name("FILE");
-  if (!arguments.no_file) files->required();
+  app.add_option(
+         "FILE", options.files,
+         "Recordings or PyTorch memory snapshots; each is analyzed on its own. Default: the newest recording in "
+         "this folder")
+      ->type_name("FILE");
   add_device(app, options.device);
   options.formats = arguments.formats;
   if (!options.formats.empty()) add_format(app, options.format, options.formats);
@@ -92,6 +95,27 @@ void add_reading(CommandLine& app, ReadingOptions& options, const ReadingArgumen
         ->type_name("FILE");
   }
   if (arguments.at) add_moment(app, options.at);
+}
+
+Result<void> choose_files(std::vector<std::string>& files) {
+  if (!files.empty()) return {};
+  std::error_code error;
+  std::filesystem::file_time_type newest;
+  std::string chosen;
+  for (const auto& entry : std::filesystem::directory_iterator(".", error)) {
+    std::error_code ignored;  // of a file that is gone meanwhile
+    if (entry.path().extension() != ".tide" || !entry.is_regular_file(ignored)) continue;
+    const auto written = entry.last_write_time(ignored);
+    if (ignored || (!chosen.empty() && written <= newest)) continue;
+    newest = written;
+    chosen = entry.path().filename().string();
+  }
+  if (chosen.empty()) {
+    return Error{"no FILE given, and no recording (*.tide) in this folder; `tidemark run -- PROGRAM` makes one"};
+  }
+  say(shown("reading " + shell_word(chosen) + ", the newest recording in this folder"));
+  files.push_back(chosen);
+  return {};
 }
 
 void add_owners(CommandLine& app, OwnerArguments& owners) {

@@ -37,11 +37,14 @@ struct ReadingOptions {
 
 /// Which of the shared arguments a command has, besides FILE and --device.
 struct ReadingArguments {
-  std::string formats;   ///< for --format and -o, as "text|json"; empty: neither
-  bool at = false;       ///< --at
-  bool no_file = false;  ///< FILE may be left out
+  std::string formats;  ///< for --format and -o, as "text|json"; empty: neither
+  bool at = false;      ///< --at
 };
 void add_reading(CommandLine& app, ReadingOptions& options, const ReadingArguments& arguments);
+
+/// Where no FILE was given: the newest recording (*.tide) in the current folder, which stderr names. An error where
+/// there is none.
+Result<void> choose_files(std::vector<std::string>& files);
 
 // Single arguments, for commands that take others than add_reading() adds.
 void add_device(CommandLine& app, std::string& device);

@@ -1,7 +1,10 @@
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 
+#include "base/standard_streams.h"
 #include "cli/reading.h"
+#include "query/words/printable.h"
 #include "report/html/page_contents.h"
 
 namespace tidemark::cli {
@@ -26,7 +29,19 @@ html::PageOptions options_for(const ReportOptions& options) {
   return page;
 }
 
-int run(const ReportOptions& options) {
+// "run.html" for run.tide and run.pickle.xz, in the current folder; of several the first one's.
+std::string usual_output(const std::string& file) {
+  std::filesystem::path name = std::filesystem::path(file).filename();
+  for (const char* packed : {".xz", ".gz", ".zst"}) {
+    if (name.extension() == packed) name.replace_extension();
+  }
+  return name.replace_extension(".html").string();
+}
+
+int run(ReportOptions& options) {
+  if (const auto chosen = choose_files(options.files); !chosen) return fail(chosen.error().message);
+  const bool named = !options.output.empty();
+  if (!named) options.output = usual_output(options.files.front());
   const auto status = check_output(options.files, options.output, true, "an HTML page", "report.html");
   if (!status) return fail(status.error().message);
   constexpr std::size_t kFew = 50;  // they fit, or are read in seconds
@@ -50,7 +65,9 @@ int run(const ReportOptions& options) {
   if (!read) return fail(read.error().message);
   const auto page = to_html(std::move(pages));
   if (!page) return fail(page.error().message);
-  return write_output(options.output, *page);
+  const int written = write_output(options.output, *page);
+  if (written == kOk && !named) say(shown("wrote " + shell_word(options.output) + ": open it in a browser"));
+  return written;
 }
 
 }  // namespace
@@ -60,12 +77,14 @@ std::function<int()> setup_report(CommandLine& app) {
   add_reading(app, *options, {});
   add_option(app, rank_option(), options->chosen);
   add_owners(app, options->owners);
-  add_output(app, options->output);
+  app.add_option("-o,--output", options->output, "Output file; - is stdout")
+      ->type_name("FILE")
+      ->show_default("FILE.html in this folder");
   app.footer(
       "The page is one file that loads nothing else: it can be sent, printed and opened offline in any browser.\n"
       "\n"
       "Examples:\n"
-      "  tidemark report run.tide -o report.html\n"
+      "  tidemark report run.tide                       # writes run.html\n"
       "  tidemark report snapshot.pickle --device cuda:0 -o report.html\n"
       "  tidemark report run.tide --module 'layers.3.*' --category activation -o layer3.html\n"
       "  tidemark report run.rank*.tide -o ranks.html\n"

@@ -25,6 +25,7 @@ struct SimulateArguments : ReadingOptions {
 int run(const CommandLine& app, SimulateArguments& options) {
   const auto format = output_format(options);
   if (!format) return fail(format.error().message);
+  if (const auto chosen = choose_files(options.files); !chosen) return fail(chosen.error().message);
   SimulateOptions& what = options.what;
   what.device = options.only_device();
   if (app.given("--recorded")) what.recorded = options.recorded;
@@ -68,14 +69,14 @@ std::function<int()> setup_simulate(CommandLine& app) {
                  "and others take")
       ->bytes(kMinSimulatedMemory)
       ->show_default("where requests were refused, what was reserved; otherwise without a limit");
-  app.add_option("--recorded", options->recorded, "Settings of the recorded program, where the file does not say")
+  app.add_option("--recorded", options->recorded, "Settings of the recorded program, if missing from the file")
       ->type_name("NAME:VALUE[,NAME:VALUE]...")
       ->show_default("the allocator's defaults");
-  app.add_option("--python", options->what.python, "Interpreter whose PyTorch replays")
+  app.add_option("--python", options->what.python, "Python whose PyTorch to use")
       ->type_name("FILE")
       ->show_default("python3");
   app.add_option("--allocator", options->allocator,
-                 "Whose allocator replays: PyTorch's, Tidemark's model of it, or the model only where there is no "
+                 "Allocator to replay with: PyTorch's, Tidemark's model of it, or the model only where there is no "
                  "PyTorch built for CUDA")
       ->one_of("auto|pytorch|model");
   app.footer(

@@ -239,14 +239,14 @@ std::function<int()> setup_sweep(CommandLine& app) {
   app.add_option("--jobs", options->jobs, "Trials at a time; 0: as cores and host memory allow, one on a real GPU")
       ->type_name("N");
   app.add_option("--budget", options->budget,
-                 "Run only N trials, those that say most, and predict the others; 0: run all")
+                 "Run only the N most informative trials and predict the others; 0: run all")
       ->type_name("N");
   app.add_flag("--retry", options->retry, "Run trials again that failed");
   app.add_option("--memory", options->memory_bytes, "Memory of each device, as in `tidemark plan`")->bytes(1);
   add_plan_option(app, *options, "--steps", "N", "Training steps of each trial, as in `tidemark plan`");
   add_plan_option(app, *options, "--nproc", "N", "Ranks to start, as in `tidemark plan`");
   add_plan_option(app, *options, "--devices", "N", "GPUs that the program finds, as in `tidemark plan`");
-  add_plan_option(app, *options, "--python", "FILE", "Interpreter whose PyTorch the program uses");
+  add_plan_option(app, *options, "--python", "FILE", "Python interpreter of the program, to find its PyTorch");
   app.add_option("--plot", options->plot, "Format of the pictures")->one_of("png|svg|none");
   add_format(app, options->format, "text|json");
   app.add_option("PROGRAM", options->command, "Program and its arguments");

@@ -145,7 +145,7 @@ Result<EngineOptions> engine_options(const WatchOptions& options) {
 
 void add_choice(CommandLine& app, WatchOptions& options) {
   add_watched(app, options);
-  app.add_option("--pid", options.pid, "Only this process and those below it; ends when it ends")->type_name("PID");
+  app.add_option("--pid", options.pid, "This process and its children; ends when it ends")->type_name("PID");
 }
 
 void add_watching(CommandLine& app, WatchOptions& options, const WatchArguments& arguments) {

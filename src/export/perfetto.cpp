@@ -190,16 +190,12 @@ class TraceWriter {
       if (lane == lanes.end()) lane = lanes.insert(lane, {add_track(process_, "annotations", [](auto&) {}), {}});
       const bool moment = range.begin_ns == range.end_ns;
       const auto type = moment ? perfetto::EventType::instant : perfetto::EventType::slice_begin;
-      add_event(range.begin_ns, lane->track, type,
-                [&](auto& event) { event.add_string(perfetto::TrackEvent::name, printable(text_of(range.name))); });
+      add_event(range.begin_ns, lane->track, type, [&](auto& event) {
+        event.add_string(perfetto::TrackEvent::name, printable(store_.definitions.text(range.name)));
+      });
       if (!moment) lane->ends.push_back(end_ns);
     }
     for (Lane& lane : lanes) end_until(lane, store_.end_ns);
-  }
-
-  [[nodiscard]] std::string text_of(StringId text) const {
-    const auto& strings = store_.definitions.strings;
-    return text.valid() && text.value < strings.size() ? strings[text.value] : "";
   }
 
   void add_totals(const DeviceTotals& totals) {

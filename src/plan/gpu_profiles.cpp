@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cctype>
 #include <cerrno>
 #include <charconv>
 #include <cstddef>
@@ -30,6 +31,22 @@ namespace {
 
 bool same(std::string_view left, std::string_view right) {
   return left.size() == right.size() && ::strncasecmp(left.data(), right.data(), left.size()) == 0;
+}
+
+// "RTX-3090", "RTX 3090" and "rtx3090" are one name.
+std::string letters_of(std::string_view name) {
+  std::string letters;
+  for (const char letter : name) {
+    if (std::isalnum(static_cast<unsigned char>(letter)) == 0) continue;
+    letters += static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  }
+  return letters;
+}
+
+std::string names_of(const std::vector<const GpuProfile*>& gpus, const char* between) {
+  std::string names;
+  for (const GpuProfile* gpu : gpus) names += (names.empty() ? "" : between) + gpu->name;
+  return names;
 }
 
 Result<GpuProfile> read_gpu_profile(const std::string& path) {
@@ -254,15 +271,26 @@ std::span<const GpuProfile> gpu_profiles() {
 Result<GpuProfile> find_gpu_profile(std::string_view name) {
   if (name == "auto") return profile_here();
   if (name.find_first_of("./") != std::string_view::npos) return read_gpu_profile(std::string(name));
-  std::string names;
+  constexpr std::size_t kMinPart = 3;
+  const std::string wanted = letters_of(name);
+  std::vector<const GpuProfile*> found;
   for (const GpuProfile& gpu : gpu_profiles()) {
-    if (same(gpu.name, name) || same(gpu.full_name, name)) return gpu;
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", gpu.name);
+    const std::string full_name = letters_of(gpu.full_name);
+    if (letters_of(gpu.name) == wanted || full_name == wanted) return gpu;
+    const bool has_name = letters_of(gpu.name).find(wanted) != std::string::npos;
+    if (wanted.size() >= kMinPart && (has_name || full_name.find(wanted) != std::string::npos)) found.push_back(&gpu);
   }
+  if (found.size() == 1) return *found.front();
+  if (!found.empty()) {
+    return Error{fmt::format("--gpu {}: several GPUs have this name; choose {}", name,
+                             names_of(found, found.size() == 2 ? " or " : ", "))};
+  }
+  std::vector<const GpuProfile*> all;
+  for (const GpuProfile& gpu : gpu_profiles()) all.push_back(&gpu);
   return Error{
-      fmt::format("--gpu {}: no such GPU is known; known are {}; describe another in a file (tidemark devices "
-                  "--profile) and name that",
-                  name, names)};
+      fmt::format("--gpu {}: unknown GPU; known: {}; for another one, write a profile (tidemark devices --profile) "
+                  "and give its file",
+                  name, names_of(all, ", "))};
 }
 
 std::optional<MultiprocessorLimits> limits_of(int major, int minor) {

@@ -43,9 +43,9 @@ struct GpuProfile {
 /// Those that are known, in the order in which help lists them.
 [[nodiscard]] std::span<const GpuProfile> gpu_profiles();
 
-/// By its name, or by what the driver calls it, in upper or lower case; "auto": the first one of this machine, as its
-/// driver says it; a name with a dot or a slash, which no GPU's has: the one that the file describes. The error says
-/// what is wrong and where.
+/// By its name or the driver's name for it, in upper or lower case, with or without spaces and dashes, or by a part of
+/// it that no other GPU's name has ("3090"); "auto": the first GPU of this machine; a name with a dot or a slash: the
+/// GPU that this file describes. The error lists the GPUs that a name could mean, or says what is wrong with the file.
 [[nodiscard]] Result<GpuProfile> find_gpu_profile(std::string_view name);
 
 /// The limits of a compute capability (CUDA C++ Programming Guide, "Technical Specifications"; the same as

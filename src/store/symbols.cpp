@@ -18,7 +18,7 @@ Symbols::Symbols(const Definitions& definitions)
     : definitions_(definitions), names_(definitions.locations.size()), modules_(definitions.modules.size()) {}
 
 std::string Symbols::text(StringId id) const {
-  return id.value < definitions_.strings.size() ? definitions_.strings[id.value] : std::string();
+  return std::string(definitions_.text(id));
 }
 
 std::vector<LocationId> frames_of(const Definitions& definitions, StackId stack) {

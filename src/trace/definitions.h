@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/enum_names.h"
@@ -178,6 +179,11 @@ struct Definitions {
   std::vector<Loss> losses;
   std::vector<Mark> marks;  ///< in a recording nearly in order of time, in a Store exactly
   std::optional<EndInfo> end;
+
+  /// Empty for an id that is invalid or not defined. Valid as long as `strings` does not change.
+  [[nodiscard]] std::string_view text(StringId id) const {
+    return id.value < strings.size() ? std::string_view(strings[id.value]) : std::string_view();
+  }
 };
 
 /// How many there are of what records and events refer to.

@@ -13,10 +13,6 @@ namespace {
 /// So many blocks before a gradient of softmax are looked at: those of a dropout, a mask, a copy in other precision.
 constexpr std::size_t kMaxBetween = 8;
 
-std::string_view text_of(const Definitions& definitions, StringId id) {
-  return id.value < definitions.strings.size() ? std::string_view(definitions.strings[id.value]) : std::string_view();
-}
-
 /// A mask has one byte for each element; a copy may have twice or half of the precision.
 bool has_as_many_elements(std::uint64_t bytes, std::uint64_t other) {
   for (const std::uint64_t factor : {1U, 2U, 4U}) {
@@ -49,7 +45,7 @@ class Matrices {
   [[nodiscard]] std::string_view node(std::size_t n) const {
     const AutogradNodeId id = blocks_.node.empty() ? AutogradNodeId{} : blocks_.node[subject_.blocks[n].value];
     if (id.value >= definitions_.autograd_nodes.size()) return {};
-    return text_of(definitions_, definitions_.autograd_nodes[id.value].type);
+    return definitions_.text(definitions_.autograd_nodes[id.value].type);
   }
 
   // Of softmax, whose result is multiplied by the values. That of a loss is a log_softmax, or is not multiplied.
@@ -74,7 +70,7 @@ class Matrices {
     if (results_.contains({stack, bytes(n)})) return true;
     const LocationId location = definitions_.stacks[stack.value].location;
     return owner(n).component == Component::attention && location.value < definitions_.locations.size() &&
-           text_of(definitions_, definitions_.locations[location.value].function) == "softmax";
+           definitions_.text(definitions_.locations[location.value].function) == "softmax";
   }
 
   // What the module makes in a row that has as many elements as the result, or the gradient, of softmax.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "analyze/advice/rules.h"
@@ -54,12 +53,6 @@ StackId next_request(const Subject& subject, const OutOfMemory& failure) {
   return next == subject.blocks.end() ? StackId{} : blocks.stack[next->value];
 }
 
-std::set<BlockId> model_blocks(const Subject& subject) {
-  std::set<BlockId> blocks;
-  for (const TensorInBlock& tensor : subject.attribution.tensors) blocks.insert(tensor.block);
-  return blocks;
-}
-
 }  // namespace
 
 std::vector<EarlierFree> kept_over_steps(const Subject& subject) {
@@ -77,7 +70,6 @@ std::vector<EarlierFree> kept_over_steps(const Subject& subject) {
 std::vector<EarlierFree> failed_call(const Subject& subject) {
   const Blocks& blocks = subject.store.blocks;
   std::map<BlockId, EarlierFree> frees;
-  std::set<BlockId> of_model;
   for (const OutOfMemory& failure : subject.store.out_of_memory) {
     if (failure.device != subject.device || !failure.stack.valid()) continue;
     const auto after = subject.made_since(failure.change_count);
@@ -85,13 +77,12 @@ std::vector<EarlierFree> failed_call(const Subject& subject) {
     const StackId next = next_request(subject, failure);
     const StackId call = next.valid() ? first_apart(definitions, failure.stack, next) : StackId{};
     if (!call.valid()) continue;
-    if (of_model.empty()) of_model = model_blocks(subject);
     for (auto block = after; block != subject.blocks.begin();) {
       --block;
       const bool same_thread = blocks.thread[block->value] == failure.thread;
       if (same_thread && !is_below(definitions, blocks.stack[block->value], call)) break;
       const EarlierFree life = never_there(subject.store, *block);
-      if (life.to < failure.change_count || of_model.contains(*block)) continue;
+      if (life.to < failure.change_count || subject.attribution.has_model_tensor(*block)) continue;
       frees.try_emplace(*block, EarlierFree{*block, failure.change_count, life.to});
     }
   }
@@ -141,7 +132,6 @@ std::vector<EarlierFree> collected_results(const Subject& subject) {
   const Blocks& blocks = subject.store.blocks;
   if (blocks.sequence.empty()) return {};
   const auto births_until = [&](std::uint32_t change) { return subject.made_since(change) - subject.blocks.begin(); };
-  const std::set<BlockId> of_model = model_blocks(subject);
   std::map<std::pair<StackId, std::ptrdiff_t>, std::vector<BlockId>> groups;  // by the time at which they are freed
   for (const BlockId block : subject.blocks) {
     const Owner& owner = subject.owner(block);
@@ -149,7 +139,8 @@ std::vector<EarlierFree> collected_results(const Subject& subject) {
                         (owner.category == Category::activation || owner.category == Category::temporary ||
                          owner.category == Category::unknown);
     const StackId stack = blocks.stack[block.value];
-    if (!stack.valid() || owner.phase != Phase::forward || !may_be || of_model.contains(block)) continue;
+    if (!stack.valid() || owner.phase != Phase::forward || !may_be) continue;
+    if (subject.attribution.has_model_tensor(block)) continue;
     groups[{stack, births_until(blocks.death_change[block.value])}].push_back(block);
   }
   std::vector<EarlierFree> frees;

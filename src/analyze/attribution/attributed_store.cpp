@@ -89,13 +89,9 @@ class BackwardStacks {
     return location.value < definitions_.locations.size() &&
            definitions_.locations[location.value].kind == Location::Kind::python;
   }
-  [[nodiscard]] std::string_view text(StringId id) const {
-    return id.value < definitions_.strings.size() ? std::string_view(definitions_.strings[id.value])
-                                                  : std::string_view();
-  }
   // Whether the engine was called here: what the node's own Python code allocates is below it.
   [[nodiscard]] bool runs_engine(LocationId location) const {
-    const std::string_view file = text(definitions_.locations[location.value].file);
+    const std::string_view file = definitions_.text(definitions_.locations[location.value].file);
     return file.ends_with("torch/autograd/graph.py") || file.ends_with("torch/autograd/__init__.py");
   }
 
@@ -114,7 +110,7 @@ class BackwardStacks {
       if (owner.module.valid()) {
         made = adder_.push(made, adder_.location(modules_[owner.module.value].path, NnModuleId{0}));
       }
-      const std::string type(text(definitions_.autograd_nodes[node.value].type));
+      const std::string type(definitions_.text(definitions_.autograd_nodes[node.value].type));
       made = adder_.push(made, adder_.location(std::string_view(type).substr(type.rfind(':') + 1)));
     }
     for (auto frame = native.base(); frame != own.end(); ++frame) made = adder_.push(made, *frame);

@@ -151,6 +151,10 @@ class Attributor {
 
 }  // namespace
 
+bool Attribution::has_model_tensor(BlockId block) const {
+  return std::ranges::binary_search(tensors, block, {}, &TensorInBlock::block);
+}
+
 Attribution attribute_blocks(const Store& store) {
   return attribute_blocks(store, ComponentRules::built_in());
 }

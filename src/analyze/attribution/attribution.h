@@ -108,6 +108,9 @@ struct Attribution {
   std::vector<TensorInBlock> tensors;  ///< as find_model_tensors() gives them
   std::vector<ModulePath> modules;     ///< by ModulePathId
   std::vector<PhaseSpan> phases;       ///< as phase_spans() gives them
+
+  /// Whether a parameter, gradient, buffer or optimizer state is in this block.
+  [[nodiscard]] bool has_model_tensor(BlockId block) const;
 };
 
 /// One pass over the stacks and a few over the blocks: some 20 bytes and 100 ns a block.

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <map>
+#include <set>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
@@ -55,30 +58,80 @@ bool is_of_pass(Phase phase) {
 
 // Empty where no frame is the program's own.
 std::string line_of_stack(const Definitions& definitions, StackId stack) {
-  const auto text = [&](StringId id) {
-    return id.value < definitions.strings.size() ? std::string_view(definitions.strings[id.value]) : std::string_view();
-  };
   const std::vector<LocationId> frames = frames_of(definitions, stack);
   const auto location = [&](LocationId id) {
     return id.value < definitions.locations.size() ? definitions.locations[id.value] : Location{};
   };
   const auto innermost = std::find_if(frames.rbegin(), frames.rend(), [&](LocationId id) {
     const Location frame = location(id);
-    const std::string_view file = text(frame.file);
+    const std::string_view file = definitions.text(frame.file);
     return frame.kind == Location::Kind::python && !file.empty() && origin_of(file) == FrameOrigin::project;
   });
   if (innermost == frames.rend()) return "";
   const Location line = location(*innermost);
-  std::string name = fmt::format("({}:{}", base_name(text(line.file)), line.line);
+  std::string name = fmt::format("({}:{}", base_name(definitions.text(line.file)), line.line);
   if (innermost != frames.rbegin()) {
     const Location called = location(*(innermost - 1));
     const bool is_python = called.kind == Location::Kind::python && called.file.valid();
-    if (is_python) name += fmt::format(": {}", plain_name(text(called.function)));
+    if (is_python) name += fmt::format(": {}", plain_name(definitions.text(called.function)));
   }
   return name + ")";
 }
 
+std::vector<std::string> parts_of(const std::string& path) {
+  std::vector<std::string> parts(1);
+  for (const char letter : path) {
+    if (letter == '.') {
+      parts.emplace_back();
+    } else {
+      parts.back() += letter;
+    }
+  }
+  return parts;
+}
+
+// "{0-3,7}"; "*" where a number is longer than any layer's.
+std::string number_ranges(const std::vector<std::string>& numbers) {
+  constexpr std::size_t kMaxDigits = 9;
+  std::set<std::uint64_t> sorted;
+  for (const std::string& number : numbers) {
+    if (number.size() > kMaxDigits) return "*";
+    sorted.insert(std::stoul(number));
+  }
+  std::string ranges;
+  for (auto first = sorted.begin(); first != sorted.end();) {
+    auto last = first;
+    while (std::next(last) != sorted.end() && *std::next(last) == *last + 1) ++last;
+    if (!ranges.empty()) ranges += ",";
+    ranges += last == first ? fmt::format("{}", *first) : fmt::format("{}-{}", *first, *last);
+    first = std::next(last);
+  }
+  return "{" + ranges + "}";
+}
+
 }  // namespace
+
+std::optional<std::string> common_module_path(const std::vector<std::string>& paths) {
+  constexpr std::size_t kMaxRanges = 24;  // characters
+  if (paths.empty()) return std::nullopt;
+  std::vector<std::string> common = parts_of(paths.front());
+  std::map<std::size_t, std::vector<std::string>> numbers;  // by part, where the paths differ
+  for (const std::string& path : paths) {
+    const std::vector<std::string> parts = parts_of(path);
+    if (parts.size() != common.size()) return std::nullopt;
+    for (std::size_t part = 0; part < parts.size(); ++part) {
+      if (parts[part] == common[part]) continue;
+      if (!is_number(parts[part]) || !is_number(common[part])) return std::nullopt;
+      numbers[part];
+    }
+  }
+  for (auto& [part, found] : numbers) {
+    for (const std::string& path : paths) found.push_back(parts_of(path)[part]);
+    common[part] = number_ranges(found);
+    if (numbers.size() > 1 || common[part].size() > kMaxRanges) common[part] = "*";
+  }
+  return fmt::format("{}", fmt::join(common, "."));
+}
 
 std::string layer_of(const std::string& path) {
   for (std::size_t begin = 0; begin < path.size();) {

@@ -51,6 +51,10 @@ struct BlockOwner {
 /// The part of a module's path that names a layer.
 [[nodiscard]] std::string layer_of(const std::string& path);
 
+/// One name for modules whose paths differ in one layer number, "model.layers.{0-15}.mlp", or in several, "blocks.*.*".
+/// None where the paths differ in anything else.
+[[nodiscard]] std::optional<std::string> common_module_path(const std::vector<std::string>& paths);
+
 /// The groups of all blocks, as numbers. The store and the attribution must outlive it.
 class OwnerGroups {
  public:

@@ -51,11 +51,8 @@ bool is_called_by_linear(const Definitions& definitions, StackId stack) {
   });
   if (innermost == frames.rend()) return false;
   const Location& location = definitions.locations[innermost->value];
-  const auto text = [&](StringId id) {
-    return id.value < definitions.strings.size() ? std::string_view(definitions.strings[id.value]) : std::string_view();
-  };
-  return plain_name(text(location.function)) == "forward" &&
-         installed_path(text(location.file)) == "torch/nn/modules/linear.py";
+  return plain_name(definitions.text(location.function)) == "forward" &&
+         installed_path(definitions.text(location.file)) == "torch/nn/modules/linear.py";
 }
 
 // Other blocks may be as big as cuBLASLt's, but Linear.forward keeps nothing else for ever.

@@ -29,10 +29,6 @@ constexpr std::array kWrappers = {
     Wrapper{"opacus.grad_sample.", "_module"},
 };
 
-std::string_view text(const Definitions& definitions, StringId id) {
-  return id.value < definitions.strings.size() ? std::string_view(definitions.strings[id.value]) : std::string_view();
-}
-
 // "transformers.models.llama.modeling_llama.LlamaModel" → "LlamaModel".
 std::string_view class_name(std::string_view type) {
   const std::size_t dot = type.rfind('.');
@@ -88,7 +84,7 @@ class Classes {
  public:
   Classes(const Definitions& definitions, const std::vector<const NnModuleName*>& names) {
     for (const NnModuleName* name : names) {
-      if (name != nullptr) types_[key(name->root, text(definitions, name->path))] = text(definitions, name->type);
+      if (name != nullptr) types_[key(name->root, definitions.text(name->path))] = definitions.text(name->type);
     }
   }
 
@@ -117,7 +113,7 @@ ModulePaths name_modules(const Definitions& definitions, const ComponentRules& r
   const Classes classes(definitions, names);
   const auto type_of = [&](NnModuleId object) {
     const NnModuleName* name = object.value < names.size() ? names[object.value] : nullptr;
-    return name == nullptr ? std::string_view() : text(definitions, name->type);
+    return name == nullptr ? std::string_view() : definitions.text(name->type);
   };
   std::unordered_set<std::string_view> roots;  // classes of outermost modules with others below them
   for (const NnModuleName* name : names) {
@@ -129,11 +125,11 @@ ModulePaths name_modules(const Definitions& definitions, const ComponentRules& r
   for (std::size_t object = 0; object < names.size(); ++object) {
     if (names[object] == nullptr) continue;
     const NnModuleName& name = *names[object];
-    const std::string_view type = text(definitions, name.type);
+    const std::string_view type = definitions.text(name.type);
     const std::string_view root = type_of(name.root);
-    std::string path = without_wrappers(text(definitions, name.path), wrapper_part(root));
+    std::string path = without_wrappers(definitions.text(name.path), wrapper_part(root));
     const ModuleDescription description = {path, std::string(type),
-                                           classes.around(name.root, text(definitions, name.path))};
+                                           classes.around(name.root, definitions.text(name.path))};
     if (path.empty()) {
       path = class_name(type);
     } else if (roots.size() > 1 && !root.empty()) {

@@ -22,11 +22,8 @@ struct FrameFacts {
 
 FrameFacts read_frame(const Definitions& definitions, const ModulePaths& modules, const ComponentRules& rules,
                       const Location& location) {
-  const auto text = [&](StringId id) {
-    return id.value < definitions.strings.size() ? std::string_view(definitions.strings[id.value]) : std::string_view();
-  };
-  const std::string_view file = text(location.file);
-  const std::string_view function = text(location.function);
+  const std::string_view file = definitions.text(location.file);
+  const std::string_view function = definitions.text(location.function);
   FrameFacts facts;
   if (location.kind == Location::Kind::named_native) facts.step = step_of_native_frame(function);
   if (location.kind != Location::Kind::python) return facts;

@@ -41,16 +41,11 @@ class OpenRanges {
   std::unordered_map<StringId, std::vector<std::size_t>> of_name_;  // positions in open_
 };
 
-std::string_view text_of(const Definitions& definitions, StringId name) {
-  return name.valid() && name.value < definitions.strings.size() ? std::string_view(definitions.strings[name.value])
-                                                                 : std::string_view();
-}
-
 /// "forward (40 times), step (40 times)": most frequent first.
 std::string listed(const Definitions& definitions, const std::vector<AnnotatedRange>& ranges) {
   constexpr std::size_t kMaxListed = 8;
   std::unordered_map<std::string_view, std::size_t> counts;
-  for (const AnnotatedRange& range : ranges) ++counts[text_of(definitions, range.name)];
+  for (const AnnotatedRange& range : ranges) ++counts[definitions.text(range.name)];
   std::vector<std::pair<std::size_t, std::string_view>> sorted;
   sorted.reserve(counts.size());
   for (const auto& [name, count] : counts) sorted.emplace_back(count, name);
@@ -108,7 +103,7 @@ Result<std::uint64_t> find_mark(const Overview& overview, std::string_view wante
   const std::vector<AnnotatedRange> ranges = annotated_ranges(overview.definitions);
   const auto find = [&](std::string_view name, std::uint64_t times) -> std::optional<std::uint64_t> {
     for (const AnnotatedRange& range : ranges) {
-      if (text_of(overview.definitions, range.name) == name && --times == 0) return range.begin_ns;
+      if (overview.definitions.text(range.name) == name && --times == 0) return range.begin_ns;
     }
     return std::nullopt;
   };

@@ -70,12 +70,9 @@ int group_of(Device device) {
 
 // All that a worker does, it does below this function.
 bool has_worker_loop(const Definitions& definitions) {
-  const auto text = [&](StringId id) {
-    return id.value < definitions.strings.size() ? std::string_view(definitions.strings[id.value]) : std::string_view();
-  };
   return std::any_of(definitions.locations.begin(), definitions.locations.end(), [&](const Location& location) {
-    return location.kind == Location::Kind::python && text(location.function) == "_worker_loop" &&
-           text(location.file).ends_with("/torch/utils/data/_utils/worker.py");
+    return location.kind == Location::Kind::python && definitions.text(location.function) == "_worker_loop" &&
+           definitions.text(location.file).ends_with("/torch/utils/data/_utils/worker.py");
   });
 }
 

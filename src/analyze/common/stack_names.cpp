@@ -125,39 +125,6 @@ bool gathers_parameters(const NamedStack& stack) {
   });
 }
 
-std::vector<std::string> parts_of(const std::string& path) {
-  std::vector<std::string> parts(1);
-  for (const char letter : path) {
-    if (letter == '.')
-      parts.emplace_back();
-    else
-      parts.back() += letter;
-  }
-  return parts;
-}
-
-bool is_layer_number(const std::string& part) {
-  return !part.empty() && part.find_first_not_of("0123456789") == std::string::npos;
-}
-
-// Of paths that differ in numbers only, with "*" for these; none of others.
-std::optional<std::string> common_pattern(const std::vector<std::string>& paths) {
-  std::vector<std::string> common = parts_of(paths.front());
-  for (const std::string& path : paths) {
-    const std::vector<std::string> parts = parts_of(path);
-    if (parts.size() != common.size()) return std::nullopt;
-    for (std::size_t part = 0; part < parts.size(); ++part) {
-      if (parts[part] == common[part]) continue;
-      const bool numbers = is_layer_number(parts[part]) && (common[part] == "*" || is_layer_number(common[part]));
-      if (!numbers) return std::nullopt;
-      common[part] = "*";
-    }
-  }
-  std::string pattern;
-  for (const std::string& part : common) pattern.append(pattern.empty() ? "" : ".").append(part);
-  return pattern;
-}
-
 using Stacks = std::vector<NamedStack*>;
 using FrameKey = std::tuple<std::string, std::string, std::uint32_t>;  // of no frame: empty
 
@@ -247,7 +214,7 @@ void share_modules(NamedStack& stack, Symbols& symbols, const std::vector<StackI
   if (paths.size() < 2) return;
   const std::string others =
       paths.size() == 2 ? " and another module" : fmt::format(" and {} other modules", paths.size() - 1);
-  stack.modules = common_pattern(paths).value_or(paths.front() + others);
+  stack.modules = common_module_path(paths).value_or(paths.front() + others);
 }
 
 NamedStack name_stack(Symbols& symbols, StackId stack) {

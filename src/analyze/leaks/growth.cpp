@@ -86,6 +86,16 @@ std::vector<double> thinned(std::span<const double> values, std::size_t stride) 
   return kept;
 }
 
+// The steps between one growth and the next, where they are the same and at least two; else 0.
+std::uint32_t period_of(std::span<const std::uint32_t> grown) {
+  if (grown.size() < kMinGrownSteps) return 0;
+  const std::uint32_t period = grown[1] - grown[0];
+  for (std::size_t n = 1; n < grown.size(); ++n) {
+    if (grown[n] - grown[n - 1] != period) return 0;
+  }
+  return period < 2 ? 0 : period;
+}
+
 constexpr double kFreeThatCounts = 0.1;  // of the growth: less that is freed says nothing about the age of the rest
 constexpr double kLaterHalf = 0.76;      // of what the earlier half left, that the later one leaves at least
 constexpr double kLaterHalfSure = 0.9;   // likewise, where the difference is no chance
@@ -210,6 +220,13 @@ std::optional<Growth> find_retained_growth(std::span<const StepSpan> spans, std:
   growth.analyzed_steps = end - begin;
   growth.blocks_per_step = static_cast<double>(blocks) / growth.analyzed_steps;
   growth.grown_steps = static_cast<std::uint32_t>(grown.size());
+  growth.every_steps = period_of(grown);
+  if (growth.every_steps != 0) {
+    // The mean over all steps depends on where the first and the last one lie within a period.
+    std::vector<double> rates;
+    for (const std::uint32_t step : grown) rates.push_back(retained.bytes[step - begin] / growth.every_steps);
+    growth.bytes_per_step = mean_with_interval(rates);
+  }
 
   growth.classification = steps.classify();
   if (growth.classification == GrowthClass::leak && frees.later_than(young) * kPerLateFree >= blocks) {

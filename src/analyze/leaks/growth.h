@@ -62,6 +62,8 @@ struct Growth {
   std::uint32_t analyzed_steps = 0;  ///< 0 where `finding` is unclear
   std::uint32_t first_step = 0;      ///< first analyzed step that left memory behind
   std::uint32_t last_step = 0;       ///< last one that did, analyzed or not
+  std::uint32_t every_steps =
+      0;  ///< steps from one growth to the next, where it is always the same and 2 or more; else 0
   std::uint32_t released_after = 0;  ///< boundaries after which its blocks are freed at the latest; 0: never seen
 };
 

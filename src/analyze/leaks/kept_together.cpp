@@ -20,10 +20,6 @@ struct FreedInOneStep {
   std::vector<EarlierFree> blocks;
 };
 
-bool is_of_model(const Attribution& attribution, BlockId block) {
-  return std::ranges::binary_search(attribution.tensors, block, {}, &TensorInBlock::block);
-}
-
 }  // namespace
 
 std::vector<KeptTogether> find_kept_together(const Store& store, const TrainingSteps& steps, std::size_t device,
@@ -34,7 +30,7 @@ std::vector<KeptTogether> find_kept_together(const Store& store, const TrainingS
   for (std::uint32_t index = 0; index < store.blocks.count(); ++index) {
     const StackId stack = store.blocks.stack[index];
     if (store.blocks.device[index] != device || !stack.valid() || !filter(index)) continue;
-    if (attribution != nullptr && is_of_model(*attribution, {index})) continue;
+    if (attribution != nullptr && attribution->has_model_tensor({index})) continue;
     const EarlierFree life = never_there(store, {index});
     const std::size_t born = steps.begun_by(life.from);
     const std::size_t freed = life.to == EarlierFree::kEnd ? kNever : steps.begun_by(life.to);

@@ -79,6 +79,13 @@ struct PlannedDevice {
   bool fits = true;                  ///< no request failed, and what is used is within the memory
 };
 
+/// What a program that does not fit needs of each GPU.
+struct PlanNeed {
+  std::uint64_t bytes = 0;             ///< with the context and libraries, by a plan without a limit
+  std::vector<std::string> enough;     ///< known GPUs with so much memory, least first
+  std::vector<std::string> too_small;  ///< the others, most memory first
+};
+
 struct Plan {
   PlanFacts facts;
   std::vector<PlannedDevice> devices;  ///< GPUs on which a process allocated, those with least headroom first
@@ -86,6 +93,7 @@ struct Plan {
   std::uint64_t steps = 0;             ///< training steps that all ranks made
   bool steps_by_marks = false;         ///< they are those that the program marks itself
   bool fits = true;                    ///< on all of them
+  std::optional<PlanNeed> need = {};   ///< none where it fits, or was not asked
 };
 
 /// What of a recording a plan is made of.

@@ -47,6 +47,9 @@ std::optional<OomFailure> explain_latest(const SummaryOptions& options) {
   explain.device = options.device;
   explain.failures = 1;
   explain.top = 1;
+  std::optional<Attribution> from_stacks;  // of a snapshot
+  if (store.attribution == nullptr) from_stacks = attribute_blocks(store);
+  explain.attribution = store.attribution == nullptr ? &*from_stacks : store.attribution.get();
   auto explanation = analyze_explain(store, symbols, explain);
   if (!explanation || explanation->failures.empty()) return std::nullopt;
   return std::move(explanation->failures.front());

@@ -41,10 +41,8 @@ std::string foreign(Bytes bytes) {
   if (bytes[0] == static_cast<std::uint8_t>(Opcode::proto) && bytes.size() >= 2) {
     return fmt::format("pickle protocol {} (expected {} to {})", bytes[1], kLowestProtocol, kHighestProtocol);
   }
-  const bool text = std::all_of(bytes.begin(), bytes.end(),
-                                [](std::uint8_t byte) { return byte >= 0x20 || (byte >= '\t' && byte <= '\r'); });
-  return fmt::format("{}, not a PyTorch snapshot (expected a pickle of protocol {} to {})",
-                     text ? "text" : "unknown bytes", kLowestProtocol, kHighestProtocol);
+  return fmt::format("unknown bytes, not a PyTorch snapshot (expected a pickle of protocol {} to {})", kLowestProtocol,
+                     kHighestProtocol);
 }
 
 /// A packed file's checksum comes at its end: damage may leave a pickle that looks fine. Empty, or what is wrong.

@@ -168,16 +168,10 @@ bool has_own_runtime(const void* caller) {
 void count_estimate(Estimate kind, const std::string& name) {
   static std::mutex mutex;
   static auto* const kSeen = new std::set<std::string>[kEstimates];
-  constexpr const char* kFirst[kEstimates] = {
-      "workspaces of cuDNN, first that of", "workspaces of cuSOLVER, first that of",
-      "workspaces of cuFFT, first that of", "what kernels need whose machine code is not known, first"};
   const auto index = static_cast<std::size_t>(kind);
   const std::lock_guard lock(mutex);
   std::set<std::string>& seen = kSeen[index];
-  if (!seen.insert(name).second) return;
-  usage().estimates[index].fetch_add(1, std::memory_order_relaxed);
-  if (seen.size() > 1) return;
-  std::fprintf(stderr, "tidemark: the phantom GPU estimates %s %s\n", kFirst[index], name.c_str());
+  if (seen.insert(name).second) usage().estimates[index].fetch_add(1, std::memory_order_relaxed);
 }
 
 /// What the stand-ins call for every function without an answer: says its name, returns its library's status for

@@ -44,8 +44,8 @@ void note_own_runtime(const void* caller);
 /// Whether that was noted of the library of `caller`.
 [[nodiscard]] bool has_own_runtime(const void* caller);
 
-/// Counts an operation whose workspace is an estimate, or a kernel whose machine code is not known, once for each name;
-/// says the first of a kind on stderr. Thread-safe.
+/// Counts an operation whose workspace is an estimate, or a kernel whose machine code is not known, once for each name.
+/// Thread-safe.
 void count_estimate(Estimate kind, const std::string& name);
 
 }  // namespace tidemark::phantom

@@ -87,7 +87,7 @@ constexpr std::array<MetricFamily, kBuildInfo + 1> kFamilies = {{
     {"tidemark.cgroup.memory.limit", "By", kSum, "Limit of that control group."},
     {"tidemark.cgroup.oom_kills", "{kill}", Instrument::counter,
      "Processes of that control group that the kernel killed for lack of memory since the group exists."},
-    {"tidemark.memory.usage", "By", kSum, "What of a memory (a GPU's, the host's) counts against its limit."},
+    {"tidemark.memory.usage", "By", kSum, "Memory use charged to its limit, of a GPU or the host."},
     {"tidemark.memory.limit", "By", kSum,
      "What programs can have of a memory: without what the driver keeps, within the control group's limit."},
     {"tidemark.memory.risk_level", "{level}", kGauge,

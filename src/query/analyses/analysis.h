@@ -55,6 +55,7 @@ struct AnalysisInfo {
   bool takes_filter = false;            ///< whether AnalysisOptions::filter means something
   bool filters_lists = false;           ///< to its lists of holders only: totals remain those of the device
   bool can_follow = false;              ///< a recording in progress, again and again
+  bool has_first_screen = false;        ///< text is short unless all of it is asked for
 };
 
 struct Analysis : AnalysisInfo {

@@ -7,7 +7,7 @@ namespace tidemark {
 Analysis breakdown_analysis() {
   AnalysisParts<Breakdown, Store> parts;
   parts.info = {"breakdown",
-                "Whose memory it is: parameters, gradients, activations, ...",
+                "Memory by category, module and phase: parameters, gradients, activations, ...",
                 "Categories add up to what was allocated. Each says how it is known: exact (from the pointers of the "
                 "model's and the optimizer's tensors), derived (from stacks and lifetimes), or unknown.",
                 {{"by", AnalysisOption::Kind::word, "component|layer|module|phase|step", "What the rows are", "", 0, 0,

@@ -10,7 +10,7 @@ Analysis explain_analysis() {
   AnalysisParts<Explanation, Store> parts;
   parts.info = {
       "explain",
-      "Out-of-memory errors: cause, top allocations, possible fixes",
+      "Out-of-memory errors: cause, fixes that are enough, largest allocations",
       "",
       {by_option("stack"),
        top_option(ExplainOptions().top, "Allocations to list for each error; 0 = all"),
@@ -24,6 +24,8 @@ Analysis explain_analysis() {
       {"snapshot.pickle", "snapshot.pickle --capacity 79.18GiB", "run.tide --top 5 --failures 0",
        "run.tide --by category", "snapshot.pickle --format json | jq '.failures[0].cause'"},
       true,
+      true,
+      false,
       true};
   parts.analyze = [](const Store& store, Symbols& symbols, const AnalysisOptions& options) -> Result<Explanation> {
     auto holders = options.holders(store);

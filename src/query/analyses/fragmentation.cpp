@@ -19,6 +19,8 @@ Analysis fragmentation_analysis() {
       {"snapshot.pickle", "snapshot.pickle --at end --top 0", "snapshot.pickle -o segments.png",
        "snapshot.pickle --category activation", "snapshot.pickle --format json | jq '.devices[0].at_peak_reserved'"},
       true,
+      true,
+      false,
       true};
   parts.analyze = [](const Store& store, Symbols& symbols, const AnalysisOptions& options) -> Result<Fragmentation> {
     const auto at = options.moment(store);

@@ -6,7 +6,7 @@ namespace tidemark {
 
 Analysis patterns_analysis() {
   AnalysisParts<Patterns, Store> parts;
-  parts.info = {"patterns", "Avoidable peak memory, by lifetime of the allocations",
+  parts.info = {"patterns", "Changes that lower the peak, and how much each saves",
                 "",         {top_option(PatternsOptions().top, "Stacks to list for each pattern; 0 = all")},
                 false,      {"run.tide", "snapshot.pickle --device cuda:0 --format json"},
                 true};

@@ -46,7 +46,7 @@ Analysis summary_analysis() {
   AnalysisParts<Summary, SampledOverview> parts;
   parts.info = {
       "summary",
-      "Peak memory, and the call sites that held it",
+      "Peak memory: categories, call sites, and changes that save",
       "Recordings can be read while their programs run: the summary shows the state of about one second ago. Several "
       "recordings begin with a table of them; details follow for one or two recordings, and for --rank N.",
       {by_option("call-site"), rank_option(),
@@ -55,6 +55,7 @@ Analysis summary_analysis() {
       {"run.tide", "run.tide --by module --category activation", "run.rank*.tide", "run.rank*.tide --rank 3",
        "run.tide --format json | jq '.devices[0].peak_allocated_bytes'", "run.tide --follow",
        "--follow --pid 4711 --interval 10s"},
+      true,
       true,
       true,
       true};

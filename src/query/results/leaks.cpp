@@ -89,6 +89,8 @@ void describe(Visitor& v, const LeakObject& group) {
           "null where each step replaces its block");
   v.field("growing_step_count", growth.grown_steps, "analyzed steps that left memory behind");
   v.field("analyzed_step_count", growth.analyzed_steps);
+  v.field("every_steps", when(growth.every_steps != 0, growth.every_steps),
+          "steps from one growth to the next; null where each step grows, or at no fixed interval");
   v.field("first_step", growth.first_step, "with growth; steps count from 0");
   v.field("first_step_ns", group.first_step_ns);
   v.field("last_step", growth.last_step, "with growth");

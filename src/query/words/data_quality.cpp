@@ -239,7 +239,14 @@ const QualityTemplate& quality_template(QualityId id) {
   return kTemplates[static_cast<std::size_t>(id)];
 }
 
+bool is_still_recorded(const DataQuality& quality) {
+  return !quality.complete && std::none_of(quality.issues.begin(), quality.issues.end(), [](const QualityIssue& issue) {
+    return facts_of(issue.id).incomplete && issue.id != QualityId::in_progress;
+  });
+}
+
 const char* quality_verdict(const DataQuality& quality) {
+  if (is_still_recorded(quality)) return "still recording";
   if (!quality.complete) return "events are missing";
   const bool paused = std::any_of(quality.issues.begin(), quality.issues.end(),
                                   [](const QualityIssue& issue) { return issue.id == QualityId::paused; });

@@ -19,7 +19,10 @@ struct QualityTemplate {
 
 [[nodiscard]] const QualityTemplate& quality_template(QualityId id);
 
-/// "complete", "complete except while paused" or "events are missing".
+/// Whether nothing is missing but the events that are still to come.
+[[nodiscard]] bool is_still_recorded(const DataQuality& quality);
+
+/// "complete", "complete except while paused", "still recording" or "events are missing".
 [[nodiscard]] const char* quality_verdict(const DataQuality& quality);
 
 /// One sentence. Names in it are as recorded: not yet safe to print.

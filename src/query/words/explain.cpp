@@ -13,8 +13,6 @@
 namespace tidemark {
 namespace {
 
-constexpr const char* kLimitReached = "the process's memory limit was reached";
-
 // Why the request could not use the cached memory: "... cached, but ...".
 std::string unusable_cache_text(const OomFailure& failure) {
   if (!failure.cache) return "its free blocks are too small or unusable for this request";
@@ -65,7 +63,7 @@ std::string main_cause_text(const OomFailure& failure) {
     case OomCause::other_process:
       return outside_text(failure, failure.findings.front().bytes);
     case OomCause::limit:
-      return fmt::format("{}, the device had {} free", kLimitReached, bytes);
+      return "the process's memory limit was reached";
     case OomCause::fragmentation:
       return fmt::format("{} cached, but {}", bytes, unusable_cache_text(failure));
     case OomCause::demand:
@@ -91,16 +89,16 @@ std::string leaking_text(const OomFailure& failure) {
 }  // namespace
 
 std::string verdict_text(const OomFailure& failure) {
-  return fmt::format("Out of memory: {} requested; {}", requested_text(failure), main_cause_text(failure));
+  std::string free = failure.device_free ? format_bytes(*failure.device_free) + " free"
+                     : failure.caching   ? "free device memory unknown"
+                                         : format_bytes(failure.allocated) + " allocated";
+  if (failure.device_free && failure.capacity) free += " of " + format_bytes(*failure.capacity);
+  return fmt::format("Out of memory on {}: {} requested, {}; {}", to_string(failure.device), requested_text(failure),
+                     free, main_cause_text(failure));
 }
 
 std::string out_of_memory_headline(const OomFailure& failure, const RecordingInfo& recording) {
-  const std::string free = failure.device_free ? format_bytes(*failure.device_free) + " free"
-                           : failure.caching   ? "free device memory unknown"
-                                               : format_bytes(failure.allocated) + " allocated";
-  const std::string cause = failure.cause == OomCause::limit ? kLimitReached : main_cause_text(failure);
-  return fmt::format("Out of memory on {}: {} requested, {}; {}. More: `tidemark explain {}`",
-                     to_string(failure.device), requested_text(failure), free, cause, printable(recording.path));
+  return fmt::format("{}. More: `tidemark explain {}`", verdict_text(failure), printable(recording.path));
 }
 
 std::string evidence_text(const OomFailure& failure, const OomFinding& finding) {
@@ -157,7 +155,7 @@ std::string fix_text(const OomFailure& failure, const OomFix& fix) {
     case OomFixKind::free_blocks:
       return fmt::format("free {} of {}", blocks_text(fix), stack_text(fix.stack, kStackInSentence));
     case OomFixKind::stop_leak:
-      return "fix the leak: `tidemark leaks` lists its call sites and growth rates";
+      return "fix the leak: " + leaking_text(failure);
     case OomFixKind::free_device:
       return "free memory used outside PyTorch on the device";
     case OomFixKind::raise_limit:
@@ -170,15 +168,15 @@ std::string fix_text(const OomFailure& failure, const OomFix& fix) {
     case OomFixKind::same_stream:
       return "use the free block of another stream: allocate on that stream, or release the block earlier";
     case OomFixKind::smaller_request:
-      return fmt::format("reduce the request by {}", share_text(share_of(fix.bytes, failure.request.bytes)));
+      return fmt::format("make the request {} smaller (batch, sequence length)",
+                         share_text(share_of(fix.bytes, failure.request.bytes)));
     case OomFixKind::settings:
       return fmt::format("set PYTORCH_CUDA_ALLOC_CONF={}: the request succeeds when it is replayed with this setting",
                          printable(fix.settings));
     case OomFixKind::expandable:
       break;
   }
-  return "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True: this much free memory becomes releasable (probably "
-         "enough)";
+  return "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (probably enough)";
 }
 
 const char* fits_text(const OomAdvice& advice) {

@@ -172,7 +172,7 @@ std::string killed_words(const KilledProcess& killed, const std::string& at) {
 }
 
 std::string held_words(const ProcessPages& pages) {
-  if (!pages.rss_bytes) return "What it held is not known: no sample of it was taken";
+  if (!pages.rss_bytes) return "Memory use unknown: no sample of it was taken";
   return fmt::format("It held {} resident: {} anonymous, {} of files, {} of shared memory",
                      format_bytes(*pages.rss_bytes), bytes_text(pages.anon_bytes), bytes_text(pages.file_bytes),
                      bytes_text(pages.shmem_bytes));

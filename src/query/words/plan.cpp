@@ -58,6 +58,13 @@ std::string verdict_text(const Plan& plan) {
                      format_bytes(plan.facts.memory_bytes - std::min(used, plan.facts.memory_bytes)));
 }
 
+std::string need_text(const PlanNeed& need) {
+  std::string text = fmt::format("needs {} on each GPU: ", format_bytes(need.bytes));
+  text += need.enough.empty() ? "more than any known GPU has" : "fits on " + list_of(need.enough);
+  if (!need.too_small.empty()) text += fmt::format("; not on {}", printable(need.too_small.front()));
+  return text;
+}
+
 std::string steps_text(const Plan& plan) {
   return fmt::format("{} {}{}", format_count(plan.steps), plan.steps_by_marks ? "step" : "training step",
                      plan.steps == 1 ? "" : "s");
@@ -135,7 +142,7 @@ std::vector<std::string> uncertainties(const Plan& plan) {
   }
   if (!facts.unanswered.empty()) {
     found.push_back(
-        fmt::format("The phantom GPU has no answer for {}; the calls failed, and what follows from them may "
+        fmt::format("The simulated GPU does not implement {}; these calls failed, so a real run may "
                     "differ.",
                     list_of(facts.unanswered)));
   }

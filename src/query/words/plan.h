@@ -11,6 +11,8 @@ namespace tidemark {
 
 /// "fits on H200: at most 1.8 GiB of 139.8 GiB used in 3 training steps, 138.0 GiB left", or why it does not.
 [[nodiscard]] std::string verdict_text(const Plan& plan);
+/// "needs 65.5 GiB: enough on A100-80GB, H100-80GB; too little on L40S (44.4 GiB)".
+[[nodiscard]] std::string need_text(const PlanNeed& need);
 
 /// "3 training steps".
 [[nodiscard]] std::string steps_text(const Plan& plan);

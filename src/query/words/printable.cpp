@@ -100,6 +100,29 @@ std::string shown(std::string_view name, std::size_t columns) {
   return fit(printable(name), columns);
 }
 
+std::string shell_word(std::string_view name) {
+  constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=.,:@%/";
+  const std::string word = printable(name);
+  const bool is_plain = !word.empty() && word.find_first_not_of(kPlain) == std::string::npos;
+  if (is_plain) return word.front() == '-' ? "./" + word : word;
+  std::string quoted = "'";
+  for (const char letter : word) quoted += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
+  return quoted + "'";
+}
+
+std::string fit_beginning(std::string_view text, std::size_t width) {
+  if (width == 0 || display_width(text) <= width) return std::string(text);
+  std::size_t end = 0;
+  std::size_t columns = 1;  // of "…"
+  while (end < text.size()) {
+    const CodePoint point = decode(text.substr(end));
+    if (columns + point.width() > width) break;
+    columns += point.width();
+    end += std::max<std::size_t>(point.length, 1);
+  }
+  return std::string(text.substr(0, end)).append(kEllipsis);
+}
+
 std::string fit(std::string_view text, std::size_t width) {
   const std::size_t have = display_width(text);
   if (width == 0 || have <= width) return std::string(text);

@@ -22,7 +22,14 @@ inline constexpr std::size_t kMaxNameColumns = 100;
 /// A name from a recording as text shows it: printable, and at most `columns` wide. JSON has names whole.
 [[nodiscard]] std::string shown(std::string_view name, std::size_t columns = kMaxNameColumns);
 
+/// A name as one word of a shell's command line, in quotes where it needs them. Printable: a name with control
+/// characters is no longer the same.
+[[nodiscard]] std::string shell_word(std::string_view name);
+
 /// At most `width` columns of printable text: the middle makes room for "…". `width` 0 = unlimited.
 [[nodiscard]] std::string fit(std::string_view text, std::size_t width);
+
+/// The same for sentences, whose end makes room.
+[[nodiscard]] std::string fit_beginning(std::string_view text, std::size_t width);
 
 }  // namespace tidemark

@@ -1,8 +1,12 @@
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <string>
 #include <utility>
 
 #include "base/units.h"
 #include "query/words/explain.h"
+#include "query/words/printable.h"
 #include "report/advice/words.h"
 #include "report/common/columns.h"
 #include "report/common/text_parts.h"
@@ -10,33 +14,30 @@
 namespace tidemark {
 namespace {
 
-std::vector<std::string> cells_of(const Advice& advice) {
-  return {format_bytes(advice.avoidable_peak_bytes), std::string(name_in(kConfidenceNames, advice.known_as)),
-          std::string(name_of(advice.kind))};
-}
-
-FittedText place_of(const Advice& advice) {
-  return [&advice](std::size_t width) { return advice_place(advice, width); };
+FittedText change_of(const Advice& advice) {
+  return [&advice](std::size_t width) {
+    const std::string change = advice_change(advice);
+    const std::string place = advice_place(advice, width == 0 ? 0 : width / 2);
+    return fit_beginning(place.empty() ? change : fmt::format("{}: {}", place, change), width);
+  };
 }
 
 }  // namespace
 
-std::string advice_text(const std::vector<Advice>& list, const Terminal& terminal) {
+std::string advice_text(const std::vector<Advice>& list, std::size_t most, const Terminal& terminal) {
   if (list.empty()) return {};
-  Columns columns({"avoidable peak", "known as", "advice", "where"});
-  for (const Advice& advice : list) columns.add(cells_of(advice), place_of(advice));
-  return columns.text(terminal, 2) + "  `tidemark patterns` says what to change.\n";
+  const std::size_t shown = most == 0 ? list.size() : std::min(most, list.size());
+  Columns columns({"saves", "change"});
+  for (std::size_t n = 0; n < shown; ++n) columns.add({saving_text(list[n])}, change_of(list[n]));
+  if (shown < list.size()) columns.add({"", fmt::format("({} more)", format_count(list.size() - shown))});
+  return columns.text(terminal, 2);
 }
 
 std::string advice_text(const std::vector<OomAdvice>& list, const Terminal& terminal) {
   if (list.empty()) return {};
-  Columns columns({"held then", "known as", "advice", "request would fit", "where"});
-  for (const OomAdvice& advice : list) {
-    std::vector<std::string> cells = cells_of(advice);
-    cells.emplace_back(fits_text(advice));
-    columns.add(std::move(cells), place_of(advice));
-  }
-  return columns.text(terminal, 2) + "  `tidemark patterns` says what to change.\n";
+  Columns columns({"size at failure", "enough", "change"});
+  for (const OomAdvice& advice : list) columns.add({saving_text(advice), fits_text(advice)}, change_of(advice));
+  return columns.text(terminal, 2);
 }
 
 }  // namespace tidemark

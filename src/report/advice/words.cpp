@@ -2,6 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <string>
+#include <vector>
+
+#include "analyze/attribution/groups.h"
 #include "base/units.h"
 #include "query/words/printable.h"
 #include "query/words/stack_text.h"
@@ -17,8 +21,7 @@ struct AdviceWords {
 
 constexpr AdviceWords kWords[] = {
     {AdviceKind::checkpoint_activations, "Activations of the repeated layers are held until the backward pass",
-     "recompute activations in the backward pass: torch.utils.checkpoint, or gradient_checkpointing_enable() of "
-     "transformers"},
+     "checkpoint the layers (model.gradient_checkpointing_enable(), torch.utils.checkpoint)"},
     {AdviceKind::gradients_in_forward, "Gradients are held through the forward pass",
      "call optimizer.zero_grad(set_to_none=True) right after optimizer.step()"},
     {AdviceKind::frozen_gradients, "Parameters that need no gradient have one",
@@ -27,11 +30,9 @@ constexpr AdviceWords kWords[] = {
      "give the optimizer only the parameters that are trained"},
     {AdviceKind::large_optimizer_state,
      "The optimizer keeps more than two tensors of each trained parameter's size and type",
-     "keep the optimizer's state in the parameters' type, or in 8 bits (bitsandbytes), where the training allows it; "
-     "without amsgrad"},
+     "keep optimizer states in the parameters' type or in 8 bits (bitsandbytes), without amsgrad"},
     {AdviceKind::attention_matrices, "Attention holds matrices of sequence length x sequence length",
-     "use torch.nn.functional.scaled_dot_product_attention() (PyTorch 2.0 or later), attn_implementation=\"sdpa\" of "
-     "transformers, or need_weights=False of nn.MultiheadAttention"},
+     "use F.scaled_dot_product_attention() (attn_implementation=\"sdpa\", need_weights=False)"},
     {AdviceKind::logits, "Several tensors of the size of the logits exist at once",
      "compute the loss in chunks of the sequence, or with a fused cross-entropy"},
     {AdviceKind::logits_upcast,
@@ -69,6 +70,10 @@ constexpr AdviceWords kWords[] = {
      "collect the parts in a list, on the CPU where the GPU does not need them, and concatenate them once"},
     {AdviceKind::collected_results, "Results of many calls are collected on the device, and freed together",
      "move each result to the CPU where it is collected (.cpu()), or keep only what is read later"},
+    {AdviceKind::key_value_cache, "A cache of keys and values, which only generation reads, is filled while training",
+     "pass use_cache=False to the model, or set model.config.use_cache = False"},
+    {AdviceKind::adapter_input_casts, "Inputs of the adapters are converted to another precision",
+     "keep the adapters in the model's precision: get_peft_model(..., autocast_adapter_dtype=False)"},
 };
 
 const AdviceWords& words_of(AdviceKind kind) {
@@ -93,10 +98,16 @@ std::string advice_finding(const Advice& advice) {
 }
 
 std::string advice_place(const Advice& advice, std::size_t width) {
-  if (advice.modules.empty()) return stack_text(advice.stack, width);
-  std::string first = printable(advice.modules[0].path);
-  if (advice.modules.size() == 1) return first;
-  return fmt::format("{} and {} more", first, format_count(advice.modules.size() - 1));
+  if (advice.modules.empty()) return advice.stack.frames.empty() ? "" : stack_text(advice.stack, width);
+  std::vector<std::string> paths;
+  paths.reserve(advice.modules.size());
+  for (const AdviceModule& module : advice.modules) paths.push_back(module.path);
+  if (const auto common = common_module_path(paths)) return printable(*common);
+  return fmt::format("{} and {} more", printable(paths[0]), format_count(paths.size() - 1));
+}
+
+std::string saving_text(const Advice& advice) {
+  return (advice.known_as == Confidence::exact ? "" : "~") + format_bytes(advice.avoidable_peak_bytes);
 }
 
 std::string advice_change(const Advice& advice) {

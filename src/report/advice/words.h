@@ -17,7 +17,10 @@ namespace tidemark {
 /// "saves 10.0 MiB of the peak (derived from stacks and lifetimes)".
 [[nodiscard]] std::string advice_saving(const Advice& advice);
 
-/// Where: "layers.0 and 5 more", or the stack of most bytes.
+/// What the change saves of the peak: "40.2 MiB", with "~" before an estimate.
+[[nodiscard]] std::string saving_text(const Advice& advice);
+
+/// Where: "layers.{0-5}", "head and 5 more", or the stack of most bytes.
 [[nodiscard]] std::string advice_place(const Advice& advice, std::size_t width = 0);
 
 }  // namespace tidemark

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 
 #include "analyze/usage/breakdown.h"
 #include "base/units.h"
@@ -46,7 +47,7 @@ std::string device_text(const BreakdownDevice& device, const Terminal& terminal)
   const std::string title = fmt::format("{} {}: {} allocated", to_string(device.device), at_text(device.at_ns),
                                         format_bytes(device.allocated_bytes));
   std::string text = paint(terminal, Tone::heading, title) + "\n" +
-                     categories_text(device.categories, device.unrecorded_bytes, terminal);
+                     categories_text(device.categories, device.unrecorded_bytes, device.categories.size(), terminal);
   for (const BreakdownGroup& group : device.groups) {
     const bool first = &group == &device.groups.front();
     // What was not asked for is in JSON; phases are short.
@@ -57,14 +58,24 @@ std::string device_text(const BreakdownDevice& device, const Terminal& terminal)
 
 }  // namespace
 
+std::string category_bytes_text(const CategoryBytes& category) {
+  return (category.known_as() == Confidence::derived ? "~" : "") + format_bytes(category.bytes);
+}
+
 std::string categories_text(const std::vector<CategoryBytes>& categories, std::uint64_t unrecorded_bytes,
-                            const Terminal& terminal) {
-  Columns columns({"bytes", "share", "blocks", "known as", "category"});
-  for (const CategoryBytes& category : categories) {
-    columns.add({format_bytes(category.bytes), share_text(category.share), format_count(category.blocks),
-                 std::string(name_in(kConfidenceNames, category.known_as())), category_text(category.category)});
+                            std::size_t most, const Terminal& terminal) {
+  Columns columns({"bytes", "share", "blocks", "category"});
+  const std::size_t shown = categories.size() <= most ? categories.size() : most - 1;
+  for (const CategoryBytes& category : std::span(categories).first(shown)) {
+    columns.add({category_bytes_text(category), share_text(category.share), format_count(category.blocks),
+                 category_text(category.category)});
   }
-  if (unrecorded_bytes != 0) columns.add({format_bytes(unrecorded_bytes), "", "", "", "(not recorded)"});
+  std::uint64_t others = 0;
+  for (const CategoryBytes& category : std::span(categories).subspan(shown)) others += category.bytes;
+  if (shown != categories.size()) {
+    columns.add({format_bytes(others), "", "", fmt::format("({} others)", format_count(categories.size() - shown))});
+  }
+  if (unrecorded_bytes != 0) columns.add({format_bytes(unrecorded_bytes), "", "", "(not recorded)"});
   return columns.text(terminal, 2);
 }
 

@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::size_t kColumnGap = 2;
 constexpr std::size_t kIndentBelow = 4;     // of lines below a row
-constexpr std::size_t kNarrowestLast = 40;  // of the last column beside the others, unless all of it fits
 constexpr std::size_t kNarrowestLine = 20;  // however narrow the terminal
 
 }  // namespace
@@ -24,7 +23,7 @@ FittedText fitted(const NamedStack& stack) {
   return [&stack](std::size_t width) { return stack_text(stack, width); };
 }
 
-Columns::Columns(std::vector<std::string> headings, LastColumn place) : place_(place) {
+Columns::Columns(std::vector<std::string> headings) {
   add(std::move(headings));
 }
 
@@ -56,10 +55,6 @@ std::string Columns::text(const Terminal& terminal, std::size_t indent) const {
   };
   const std::size_t room = room_after(before_last);
   const std::size_t room_below = room_after(indent + kIndentBelow);
-  const auto too_wide = [&](const Row& row) { return display_width(row.last(0)) > room; };
-  const bool last_below = place_ == LastColumn::below_if_narrow && terminal.width != 0 &&
-                          terminal.width < before_last + kNarrowestLast &&
-                          std::any_of(rows_.begin(), rows_.end(), too_wide);
 
   std::string text;
   const auto add_line = [&](std::string line, const Row& row) {
@@ -74,9 +69,8 @@ std::string Columns::text(const Terminal& terminal, std::size_t indent) const {
       line += row.cells[column];
       line.append(kColumnGap, ' ');
     }
-    add_line(last_below ? line : line + row.last(room), row);
+    add_line(line + row.last(room), row);
     const std::string space(indent + kIndentBelow, ' ');
-    if (last_below) add_line(space + row.last(room_below), row);
     for (const FittedText& below : row.below) add_line(space + below(room_below), row);
   }
   return text;

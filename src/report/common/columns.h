@@ -18,14 +18,12 @@ using FittedText = std::function<std::string(std::size_t width)>;
 [[nodiscard]] FittedText fitted_with_callers(const NamedStack& stack);
 [[nodiscard]] FittedText fitted(const NamedStack& stack);
 
-enum class LastColumn : unsigned char { below_if_narrow, beside };
-
 /// Collects rows, then prints them with every column as wide as its widest cell. Cells must be printable text. The last
-/// column is left-aligned and gives way when the terminal is too narrow, or goes to a line of its own below the row;
-/// the others are right-aligned and at most kMaxNameColumns wide.
+/// column is left-aligned and gets shorter when the terminal is too narrow; the others are right-aligned and at most
+/// kMaxNameColumns wide.
 class Columns {
  public:
-  explicit Columns(std::vector<std::string> headings, LastColumn place = LastColumn::below_if_narrow);
+  explicit Columns(std::vector<std::string> headings);
   void add(std::vector<std::string> cells);
   /// The last cell is `last`.
   void add(std::vector<std::string> cells, FittedText last);
@@ -41,7 +39,6 @@ class Columns {
     std::vector<FittedText> below;
   };
 
-  LastColumn place_;
   std::vector<Row> rows_;  // the headings first
 };
 

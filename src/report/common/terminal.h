@@ -14,6 +14,8 @@ namespace tidemark {
 struct Terminal {
   bool colour = false;
   std::size_t width = 120;  ///< columns that tables keep to; 0 = unlimited
+  bool all = false;         ///< everything that a report can say (--all), not only what a first screen needs
+  std::size_t rows = 5;     ///< of the longest list in a first screen
 };
 
 /// More than any screen shows. Who says more gets this much: what is drawn takes memory for each place.

@@ -59,11 +59,14 @@ namespace tidemark {
 [[nodiscard]] std::string to_text(const Fit& fit, const Terminal& terminal);
 /// All configurations, the laws and their errors.
 [[nodiscard]] std::string to_text(const Sweep& sweep, const Terminal& terminal);
-/// The table of the categories of what was allocated.
+/// "53.7 MiB", with "~" before an estimate.
+[[nodiscard]] std::string category_bytes_text(const CategoryBytes& category);
+/// The table of the categories of what was allocated, in at most `most` rows.
 [[nodiscard]] std::string categories_text(const std::vector<CategoryBytes>& categories, std::uint64_t unrecorded_bytes,
-                                          const Terminal& terminal);
-/// The tables of the categories, where they are known, and call sites that held memory at the device's peak.
-[[nodiscard]] std::string holders_text(const SummaryDevice& device, const Terminal& terminal);
+                                          std::size_t most, const Terminal& terminal);
+/// The changes that lower the device's peak, where some are known, and the categories and call sites of its memory
+/// then. `advice`: whether the changes are listed.
+[[nodiscard]] std::string holders_text(const SummaryDevice& device, bool advice, const Terminal& terminal);
 
 /// Which devices are over the budget, and by how much, on one line; empty when none is.
 [[nodiscard]] std::string budget_text(const Comparison& comparison);

@@ -62,12 +62,16 @@ std::string quality_text(const DataQuality& quality, const Terminal& terminal) {
 
 std::string quality_hint(const RecordingInfo& recording, const Terminal& terminal) {
   if (recording.quality.complete) return {};
-  const auto& issues = recording.quality.issues;
-  const bool goes_on = std::none_of(issues.begin(), issues.end(), [](const QualityIssue& issue) {
-    return facts_of(issue.id).incomplete && issue.id != QualityId::in_progress;
-  });
-  if (goes_on) return "The recording is in progress: events that come later are not included.\n";
-  return paint(terminal, Tone::warning, "Events are missing: see the data quality in `tidemark summary`.") + "\n";
+  if (is_still_recorded(recording.quality)) return "Still recording: later events are not included.\n";
+  const std::string command = "tidemark summary --all " + shell_word(recording.path);
+  return paint(terminal, Tone::warning, fmt::format("Events are missing: `{}` says which and why.", command)) + "\n";
+}
+
+std::string next_text(const RecordingInfo& recording, const std::string& command, const std::string& purpose,
+                      const Terminal& terminal) {
+  const std::string line = fmt::format("tidemark {} {}", command, shell_word(recording.path));
+  return fmt::format("{} {}  {}\n", paint(terminal, Tone::heading, "Next:"), line,
+                     paint(terminal, Tone::quiet, "# " + purpose));
 }
 
 std::string join_devices(const std::vector<std::string>& texts) {
@@ -101,8 +105,8 @@ std::vector<Fact> host_facts(const HostUsage& host) {
     if (host.job_pss) facts.push_back({"job peak PSS", peak_and_end(*host.job_pss)});
   }
   if (host.lowest_available_bytes) {
-    facts.push_back({"least available", fmt::format("{} on the machine {}", format_bytes(*host.lowest_available_bytes),
-                                                    at_text(host.lowest_available_at_ns))});
+    facts.push_back({"min. available", fmt::format("{} on the machine {}", format_bytes(*host.lowest_available_bytes),
+                                                   at_text(host.lowest_available_at_ns))});
   }
   // Without a limit it is the whole machine's.
   if (host.cgroup_usage && (host.cgroup_limit_bytes || host.cgroup_oom_kills != 0)) {

@@ -32,13 +32,18 @@ inline constexpr char kPinnedRequest[] = "unknown: PyTorch rounds each up to a p
 /// One line for reports other than the summary: nothing when the recording is complete, else that it is not.
 [[nodiscard]] std::string quality_hint(const RecordingInfo& recording, const Terminal& terminal);
 
-/// A table of advice, what saves most first; nothing without any.
-[[nodiscard]] std::string advice_text(const std::vector<Advice>& list, const Terminal& terminal);
-/// The same for a request that failed.
+/// A table of changes and what each saves of the peak, at most `most` rows (0 = all); nothing without any.
+[[nodiscard]] std::string advice_text(const std::vector<Advice>& list, std::size_t most, const Terminal& terminal);
+/// A table of changes, and whether each would have been enough for the request that failed.
 [[nodiscard]] std::string advice_text(const std::vector<OomAdvice>& list, const Terminal& terminal);
 
 /// Who was killed for lack of host memory, and why; nothing without any.
 [[nodiscard]] std::string kills_text(std::span<const HostKill> kills, const Terminal& terminal);
+
+/// "Next: tidemark explain run.tide  # PURPOSE": the last line of a report, to be pasted. `arguments`: "explain", or
+/// "summary --all"; the recording's path follows.
+[[nodiscard]] std::string next_text(const RecordingInfo& recording, const std::string& command,
+                                    const std::string& purpose, const Terminal& terminal);
 
 /// The texts of devices one below the other: those of one line without a blank line between them.
 [[nodiscard]] std::string join_devices(const std::vector<std::string>& texts);

@@ -7,12 +7,28 @@
 #include "query/words/explain.h"
 #include "query/words/printable.h"
 #include "query/words/stack_text.h"
-#include "report/advice/words.h"
 #include "report/common/columns.h"
 #include "report/common/text_parts.h"
+#include "report/explain/verdict.h"
 
 namespace tidemark {
 namespace {
+
+const char* cause_words(OomCause cause) {
+  switch (cause) {
+    case OomCause::leak:
+      return "leak";
+    case OomCause::other_process:
+      return "memory outside PyTorch";
+    case OomCause::limit:
+      return "memory limit";
+    case OomCause::fragmentation:
+      return "fragmentation";
+    case OomCause::demand:
+      break;
+  }
+  return "demand";
+}
 
 std::string times_text(const OomFailure& failure) {
   const std::string last = format_duration_ns(failure.last_ns);
@@ -88,18 +104,19 @@ std::string memory_text(const OomFailure& failure, const Terminal& terminal) {
   return text;
 }
 
-std::string cause_text(const OomFailure& failure, const Terminal& terminal) {
-  std::string text = paint(terminal, Tone::heading, "  Cause") + "\n";
-  if (failure.findings.empty()) return text + "    " + unknown_cause_text(failure) + "\n";
+std::string cause_text(const OomFailure& failure) {
+  if (failure.findings.empty()) return fact("cause", unknown_cause_text(failure));
+  std::string text;
   for (const OomFinding& finding : failure.findings) {
-    text += fmt::format("    {:<14} {}\n", name_of(finding.cause), evidence_text(failure, finding));
+    text += fact(&finding == &failure.findings.front() ? "cause" : "",
+                 fmt::format("{}: {}", cause_words(finding.cause), evidence_text(failure, finding)));
   }
   return text;
 }
 
-std::string fixes_text(const Explanation& explanation, const OomFailure& failure, const Terminal& terminal) {
+std::string all_fixes_text(const Explanation& explanation, const OomFailure& failure, const Terminal& terminal) {
   if (failure.fixes.empty()) return {};
-  std::string text = paint(terminal, Tone::heading, "  Possible fixes") + "\n";
+  std::string text = paint(terminal, Tone::heading, "  All fixes that need no change of the model") + "\n";
   for (const OomFix& fix : failure.fixes) {
     text += fmt::format("    {:>10}  {}\n", format_bytes(fix.bytes), fix_text(failure, fix));
     text += fmt::format("    {:>10}  check: {}\n", "", check_text(explanation, failure, fix));
@@ -134,6 +151,23 @@ std::string top_allocations_text(const OomFailure& failure, const Terminal& term
   return "\n" + columns.text(terminal, 2);
 }
 
+// Call sites, each with all of its stacks; owners where these were asked for.
+std::string holders_text(const OomFailure& failure, const Terminal& terminal) {
+  const CallSites& sites = failure.call_sites;
+  if (sites.call_sites.empty()) return top_allocations_text(failure, terminal);
+  const HolderWords words = holder_words(sites.call_sites, &CallSite::stack, "call site");
+  Columns columns({"allocated", "share", "blocks", words.one});
+  for (const CallSite& site : sites.call_sites) {
+    columns.add({format_bytes(site.bytes), share_text(site.share), format_count(site.blocks)}, fitted(site.stack));
+  }
+  if (sites.other_call_sites != 0) {
+    columns.add({format_bytes(sites.other_bytes), "", "",
+                 fmt::format("({} other {}; --top 0 lists all)", format_count(sites.other_call_sites), words.several)});
+  }
+  if (failure.unrecorded != 0) columns.add({format_bytes(failure.unrecorded), "", "", "(not recorded)"});
+  return "\n" + columns.text(terminal, 2);
+}
+
 // Only where a call site has several stacks; otherwise the rows would repeat those of the stacks.
 std::string call_sites_text(const OomFailure& failure, const Terminal& terminal) {
   bool together = false;
@@ -153,27 +187,11 @@ std::string call_sites_text(const OomFailure& failure, const Terminal& terminal)
   return "\n" + columns.text(terminal, 2);
 }
 
-// What the program can change so that its requests would have been met, before what is known of the failure.
-std::string enough_text(const OomFailure& failure, const Terminal& terminal) {
-  constexpr std::size_t kMost = 3;
-  constexpr std::size_t kPlaceWidth = 60;
-  std::string text;
-  std::size_t count = 0;
-  for (const OomAdvice& advice : failure.advice) {
-    if (advice.suffices != true || count == kMost) continue;
-    text += fmt::format("  {}. {}: -{}, {}\n", ++count, advice_change(advice),
-                        format_bytes(advice.avoidable_peak_bytes), advice_place(advice, kPlaceWidth));
-  }
-  if (count == 0) return {};
-  return paint(terminal, Tone::heading,
-               count == 1 ? "Fix that would have been enough:" : "Fixes that would have been enough:") +
-         "\n" + text;
-}
-
 std::string failure_text(const Explanation& explanation, const OomFailure& failure, const Terminal& terminal) {
-  return paint(terminal, Tone::error, verdict_text(failure)) + "\n" + enough_text(failure, terminal) +
-         request_text(failure, terminal) + "\n" + memory_text(failure, terminal) + "\n" +
-         cause_text(failure, terminal) + fixes_text(explanation, failure, terminal) +
+  std::string text = paint(terminal, Tone::error, verdict_text(failure)) + "\n" + fixes_text(failure, terminal) + "\n" +
+                     cause_text(failure) + request_text(failure, terminal) + "\n" + memory_text(failure, terminal);
+  if (!terminal.all) return text + holders_text(failure, terminal);
+  return text + "\n" + all_fixes_text(explanation, failure, terminal) +
          (failure.advice.empty() ? "" : "\n" + advice_text(failure.advice, terminal)) +
          top_allocations_text(failure, terminal) + call_sites_text(failure, terminal);
 }
@@ -217,7 +235,18 @@ std::string to_text(const Explanation& explanation, const Terminal& terminal) {
   } else if (explanation.failures.empty()) {
     text += (text.empty() ? "" : "\n") + peaks_text(explanation);
   }
-  return text + quality_hint(explanation.recording, terminal);
+  text += quality_hint(explanation.recording, terminal);
+  if (explanation.failures.empty()) return text;
+  const OomFailure& failure = explanation.failures.front();
+  if (failure.cause == OomCause::leak) return text + next_text(explanation.recording, "leaks", "what leaks", terminal);
+  if (failure.cause == OomCause::fragmentation) {
+    return text + next_text(explanation.recording, "fragmentation", "which blocks keep segments", terminal);
+  }
+  if (!failure.advice.empty()) {
+    return text + next_text(explanation.recording, "patterns", "each change, where and why", terminal);
+  }
+  return text + next_text(explanation.recording, fmt::format("tree --at {}ns", failure.last_ns),
+                          "call tree of the memory at the failure", terminal);
 }
 
 }  // namespace tidemark

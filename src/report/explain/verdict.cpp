@@ -11,11 +11,13 @@
 #include "query/words/printable.h"
 #include "query/words/recording_text.h"
 #include "query/words/stack_text.h"
+#include "report/advice/words.h"
 
 namespace tidemark {
 namespace {
 
 constexpr std::size_t kMaxHolders = 3;
+constexpr std::size_t kMaxFixes = 3;
 constexpr std::size_t kStackColumns = 90;
 constexpr std::size_t kMaxVictims = 2;
 
@@ -34,7 +36,77 @@ std::string memory_line(const OomFailure& failure, std::optional<std::uint64_t> 
                             bytes_text(failure.device_free), bytes_text(failure.outside));
 }
 
+// The newest blocks of a stack are no change that anybody can make: they come last. A leak's call site comes first.
+int rank_of(const OomFix& fix) {
+  switch (fix.kind) {
+    case OomFixKind::stop_leak:
+      return 0;
+    case OomFixKind::settings:
+    case OomFixKind::expandable:
+      return 1;
+    case OomFixKind::smaller_request:
+      return 3;
+    case OomFixKind::free_blocks:
+      return 4;
+    default:
+      return 2;
+  }
+}
+
+std::string change_text(const OomAdvice& advice) {
+  constexpr std::size_t kPlaceWidth = 60;
+  const std::string place = advice_place(advice, kPlaceWidth);
+  return place.empty() ? advice_change(advice) : fmt::format("{}: {}", place, advice_change(advice));
+}
+
+std::string numbered(const std::vector<RankedFix>& fixes) {
+  std::string text;
+  for (std::size_t n = 0; n < fixes.size(); ++n) {
+    text += fmt::format("  {}. {}: {}{}\n", n + 1, fixes[n].change, fixes[n].certain ? "-" : "~-",
+                        format_bytes(fixes[n].bytes));
+  }
+  return text;
+}
+
 }  // namespace
+
+std::vector<RankedFix> ranked_fixes(const OomFailure& failure, std::size_t most) {
+  std::vector<RankedFix> fixes;
+  const auto add = [&](const OomFix& fix) { fixes.push_back({fix_text(failure, fix), fix.bytes, fix.certain}); };
+  std::vector<OomFix> others = failure.fixes;
+  std::ranges::stable_sort(others, {}, rank_of);
+  for (const OomFix& fix : others) {
+    if (fix.kind == OomFixKind::stop_leak) add(fix);
+  }
+  for (const OomAdvice& advice : failure.advice) {
+    if (advice.suffices == true) {
+      fixes.push_back({change_text(advice), advice.avoidable_peak_bytes, advice.known_as == Confidence::exact});
+    }
+  }
+  for (const OomFix& fix : others) {
+    if (fix.kind != OomFixKind::stop_leak) add(fix);
+  }
+  if (fixes.size() > most) fixes.resize(most);
+  return fixes;
+}
+
+std::string fixes_text(const OomFailure& failure, const Terminal& terminal) {
+  const std::vector<RankedFix> fixes = ranked_fixes(failure, kMaxFixes);
+  if (!fixes.empty()) {
+    const char* title = fixes.size() == 1 ? "Fix that would have been enough:" : "Fixes that would have been enough:";
+    return paint(terminal, Tone::heading, title) + "\n" + numbered(fixes);
+  }
+  std::vector<RankedFix> savings;
+  for (const OomAdvice& advice : failure.advice) {
+    if (savings.size() == kMaxFixes) break;
+    savings.push_back({change_text(advice), advice.avoidable_peak_bytes, advice.known_as == Confidence::exact});
+  }
+  if (savings.empty()) return {};
+  const bool unknown = std::ranges::any_of(failure.advice, [](const OomAdvice& advice) { return !advice.suffices; });
+  const char* title = unknown ? "Changes that save memory (whether one is enough is unknown):"
+                              : "Changes that save memory, none of them enough by itself:";
+  return paint(terminal, Tone::heading, title) + "\n" + numbered(savings);
+}
 
 std::vector<std::string> device_oom_lines(const Explanation& explanation,
                                           std::optional<std::uint64_t> address_space_limit) {
@@ -51,9 +123,8 @@ std::vector<std::string> device_oom_lines(const Explanation& explanation,
     const TopAllocation& held = failure.top_allocations[index];
     lines.push_back(holder_line(held.bytes, held.share, held.stack));
   }
-  if (!failure.fixes.empty()) {
-    const OomFix& fix = failure.fixes.front();
-    lines.push_back(fmt::format("  possible fix ({}): {}", format_bytes(fix.bytes), fix_text(failure, fix)));
+  for (const RankedFix& fix : ranked_fixes(failure, 1)) {
+    lines.push_back(fmt::format("  fix: {}: {}{}", fix.change, fix.certain ? "-" : "~-", format_bytes(fix.bytes)));
   }
   return lines;
 }
@@ -102,7 +173,7 @@ std::string unexplained_oom_line(const std::string& path) {
 }
 
 std::vector<std::string> held_lines(const Overview& overview, bool asked) {
-  std::vector<std::string> lines = {asked ? "Dump as asked for by SIGUSR1"
+  std::vector<std::string> lines = {asked ? "Dumped on SIGUSR1"
                                           : "The program failed; no out-of-memory error recorded"};
   for (const DeviceSummary& device : overview.devices) {
     if (!device.peak_allocated_at_ns) continue;

@@ -9,6 +9,7 @@
 #include "analyze/ledger/host_ledger.h"
 #include "analyze/oom/explain.h"
 #include "analyze/usage/table.h"
+#include "report/common/terminal.h"
 
 namespace tidemark {
 
@@ -30,6 +31,19 @@ struct DumpedRecording {
   std::uint64_t event_count = 0;
   std::uint64_t bytes = 0;
 };
+
+/// A change that would have let a failed request succeed.
+struct RankedFix {
+  std::string change;       ///< "checkpoint the layers (...): model.layers.{0-15}"
+  std::uint64_t bytes = 0;  ///< that it frees, gives or asks for less
+  bool certain = true;
+};
+/// At most `most` of them: changes of the program that would have been enough, what saves most first, then those of
+/// settings, limits and the request.
+[[nodiscard]] std::vector<RankedFix> ranked_fixes(const OomFailure& failure, std::size_t most);
+/// "Fixes that would have been enough:" and a numbered line for each of three; nothing where none is known. Where no
+/// change is enough by itself, the largest savings are listed as such.
+[[nodiscard]] std::string fixes_text(const OomFailure& failure, const Terminal& terminal);
 
 /// The latest failed request: what, why, what held most, what would have helped. Empty where none failed.
 /// `address_space_limit`: bytes, of the program, where there is one; said of requests on the CPU.

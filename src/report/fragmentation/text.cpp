@@ -123,22 +123,26 @@ std::string over_time_text(const FragmentationDevice& device, const Terminal& te
   return text;
 }
 
-std::string unused_text(const FragmentationDevice& device, const std::string& file) {
-  const UnusedMemory& unused = device.unused;
-  std::string text = "\n  " + fragmentation_verdict(unused) + "\n";
-  if (!unused.known()) return text;
-  text += fact("pattern", unused_pattern_text(unused));
-  text += fact("trend", "unused memory " + unused_trend_text(unused));
-  text += fact("forecast", unused_forecast_text(unused));
+// What saves most of the reserved memory, with what shows it.
+std::string changes_text(const FragmentationDevice& device, const std::string& file, const Terminal& terminal) {
+  if (device.advice.empty()) return {};
+  std::string text = paint(terminal, Tone::heading, "Changes that save reserved memory:") + "\n";
+  std::size_t number = 0;
   for (const FragmentationAdvice& advice : device.advice) {
-    const FragmentationAdviceText words = advice_text(advice, unused, file);
-    text += fact("advice", words.change);
-    text += fact("", "because: " + words.reason);
+    const FragmentationAdviceText words = advice_text(advice, device.unused, file);
     const bool replayed = advice.kind == FragmentationAdviceKind::settings;
-    text += fact("", fmt::format("{}check: {}", replayed ? "" : "saves at most " + format_bytes(advice.bytes) + "; ",
-                                 words.check));
+    text += fmt::format("  {}. {}: {}{}\n", ++number, words.change, replayed ? "-" : "at most -",
+                        format_bytes(advice.bytes));
+    text += fmt::format("     because {}\n", words.reason);
+    if (!words.check.empty()) text += fmt::format("     check: {}\n", words.check);
   }
   return text;
+}
+
+std::string course_text(const UnusedMemory& unused) {
+  if (!unused.known()) return {};
+  return "\n" + fact("pattern", unused_pattern_text(unused)) +
+         fact("trend", "unused memory " + unused_trend_text(unused)) + fact("forecast", unused_forecast_text(unused));
 }
 
 std::string device_text(const FragmentationDevice& device, const std::string& file, const Terminal& terminal) {
@@ -146,15 +150,18 @@ std::string device_text(const FragmentationDevice& device, const std::string& fi
   if (!totals.peak_allocated_at_ns) {
     return nothing_allocated_text(totals.device, {}, totals.peak_reserved_bytes) + "\n";
   }
-  std::string text = paint(terminal, Tone::heading, to_string(totals.device)) + "\n";
+  const std::string name = paint(terminal, Tone::heading, to_string(totals.device));
   if (!totals.peak_reserved_bytes) {
-    return text + "  fragmentation unavailable: the allocator of this device does not report reserved memory\n";
+    return name + ": the allocator of this device does not report reserved memory\n";
   }
+  std::string text =
+      fmt::format("{}: {}\n{}\n", name, fragmentation_verdict(device.unused), changes_text(device, file, terminal));
   text += measures_text(device, terminal);
   if (const auto share = device.peak_share()) {
     text += fmt::format("  unused share of the peaks (1 - peak active / peak reserved): {}\n", share_text(*share));
   }
-  text += over_time_text(device, terminal) + unused_text(device, file);
+  text += course_text(device.unused);
+  if (terminal.all) text += over_time_text(device, terminal);
   if (!device.knows_segments) {
     return text + "\n  segment map unavailable: recordings contain no segments (PyTorch snapshots do)\n";
   }
@@ -162,21 +169,26 @@ std::string device_text(const FragmentationDevice& device, const std::string& fi
     text +=
         "\n  " + paint(terminal, Tone::heading, "Segments at " + format_duration_ns(device.at_moment->time_ns)) + "\n";
   }
-  return text + segments_text(device, terminal) + pinning_text(device, terminal) + sizes_text(device, terminal);
+  text += segments_text(device, terminal) + pinning_text(device, terminal);
+  return terminal.all ? text + sizes_text(device, terminal) : text;
 }
 
 }  // namespace
 
 std::string to_text(const Fragmentation& fragmentation, const Terminal& terminal) {
-  std::string text = join_devices(fragmentation.devices, [&](const FragmentationDevice& device) {
+  std::string text;
+  if (fragmentation.simulation) text = cited_simulation_text(*fragmentation.simulation) + "\n\n";
+  text += join_devices(fragmentation.devices, [&](const FragmentationDevice& device) {
     return device_text(device, fragmentation.recording.path, terminal);
   });
-  if (fragmentation.devices.empty()) text += no_events_text(fragmentation.recording);
-  if (fragmentation.simulation) {
-    text += "\n" + paint(terminal, Tone::heading, "Other settings of the allocator") + "\n  " +
-            cited_simulation_text(*fragmentation.simulation) + "\n";
-  }
-  return text + quality_hint(fragmentation.recording, terminal);
+  if (fragmentation.devices.empty()) return text + no_events_text(fragmentation.recording);
+  text += quality_hint(fragmentation.recording, terminal);
+  const bool on_gpu = std::ranges::any_of(fragmentation.devices, [](const FragmentationDevice& device) {
+    return device.totals.peak_reserved_bytes.value_or(0) != 0;
+  });
+  if (!on_gpu) return text;
+  return text +
+         next_text(fragmentation.recording, "simulate --search", "what other settings would have done", terminal);
 }
 
 }  // namespace tidemark

@@ -1,16 +1,30 @@
 #include <fmt/format.h>
 
 #include <iterator>
+#include <vector>
 
 #include "base/units.h"
 #include "query/words/explain.h"
 #include "query/words/recording_text.h"
 #include "report/advice/words.h"
+#include "report/explain/verdict.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"
 
 namespace tidemark::html {
 namespace {
+
+void add_ranked_fixes(std::string& out, const OomFailure& failure) {
+  constexpr std::size_t kMost = 3;
+  const std::vector<RankedFix> fixes = ranked_fixes(failure, kMost);
+  if (fixes.empty()) return;
+  out += "<p><b>Fixes that would have been enough</b></p>\n<ol>\n";
+  for (const RankedFix& fix : fixes) {
+    fmt::format_to(std::back_inserter(out), "<li>{}: <b>{}{}</b></li>\n", escaped(fix.change), fix.certain ? "-" : "~-",
+                   format_bytes(fix.bytes));
+  }
+  out += "</ol>\n";
+}
 
 void add_state(std::string& out, const OomFailure& failure) {
   out += "<dl class=\"figures\">\n";
@@ -39,7 +53,7 @@ void add_causes(std::string& out, const OomFailure& failure) {
 
 void add_fixes(std::string& out, const Explanation& explanation, const OomFailure& failure) {
   if (failure.fixes.empty()) return;
-  out += "<p><b>Possible fixes</b></p>\n<ul>\n";
+  out += "<p><b>All fixes that need no change of the model</b></p>\n<ul>\n";
   for (const OomFix& fix : failure.fixes) {
     fmt::format_to(std::back_inserter(out), "<li><b>{}</b> {}<br><small>check: {}</small></li>\n",
                    format_bytes(fix.bytes), escaped(fix_text(failure, fix)),
@@ -82,6 +96,7 @@ void add_failures(std::string& out, const Explanation& explanation) {
   for (const OomFailure& failure : explanation.failures) {
     fmt::format_to(std::back_inserter(out), "<h4 class=\"alarm\">Out of memory <small>{}</small></h4>\n<p>{}</p>\n",
                    to_string(failure.device), escaped(verdict_text(failure)));
+    add_ranked_fixes(out, failure);
     add_state(out, failure);
     out += "<p>Requested by ";
     add_stack(out, failure.stack);

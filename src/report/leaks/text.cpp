@@ -101,6 +101,9 @@ std::string leaks_table(const Leaks& leaks, const Terminal& terminal) {
                  growth.kind == GrowthKind::replaced ? "replaced" : fmt::format("{:.2f}", growth.blocks_per_step),
                  fmt::format("{} of {}", format_count(growth.grown_steps), format_count(growth.analyzed_steps)),
                  to_string(object.device)});
+    if (growth.every_steps != 0) {
+      add_fitted(columns, step_rate_text(growth.bytes_per_step.value, growth.every_steps));
+    }
     if (object.kind != LeakObjectKind::call_site) {
       add_object(columns, leaks, index);
       continue;
@@ -162,7 +165,7 @@ std::string kept_table(const Leaks& leaks, const Terminal& terminal) {
   std::string text = paint(terminal, Tone::heading, kKeptOverSteps) + "\n" + columns.text(terminal, 2);
   const std::uint64_t more = leaks.kept_over_steps_count - leaks.kept_over_steps.size();
   if (more != 0) text += fmt::format("  ({} more; --top 0 lists all)\n", format_count(more));
-  return text + "  `tidemark patterns` says what it saves to free each step's own\n";
+  return text;
 }
 
 }  // namespace
@@ -185,7 +188,13 @@ std::string to_text(const Leaks& leaks, const Terminal& terminal) {
     text += growths_table(leaks, terminal);
   }
   if (const std::string hint = holders_hint(leaks); !hint.empty()) text += "\n" + hint + "\n";
-  return text + quality_hint(leaks.recording, terminal);
+  text += quality_hint(leaks.recording, terminal);
+  if (!leaks.kept_over_steps.empty()) {
+    return text +
+           next_text(leaks.recording, "patterns", "what the peak would be without what is kept over steps", terminal);
+  }
+  if (leaks.verdict != LeakVerdict::leak) return text;
+  return text + next_text(leaks.recording, "table --at end", "what is still allocated at the end", terminal);
 }
 
 }  // namespace tidemark

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "base/units.h"
@@ -45,10 +46,19 @@ std::string beginning_text(const Leaks& leaks) {
   return {};
 }
 
+// Of all leaks, where they have the same one.
+std::uint32_t common_period(const Leaks& leaks) {
+  const std::uint32_t period = leaks.objects.empty() ? 0 : leaks.objects.front().growth.every_steps;
+  const bool common =
+      leaks.object_count == leaks.objects.size() &&
+      std::ranges::all_of(leaks.objects, [&](const LeakObject& leak) { return leak.growth.every_steps == period; });
+  return common ? period : 0;
+}
+
 std::string found_text(const Leaks& leaks) {
-  std::string text =
-      fmt::format("Leak: {} {} by {} per step", format_count(leaks.leak_count),
-                  leaks.leak_count == 1 ? "call site grows" : "call sites grow", rate_text(leaks.bytes_per_step));
+  std::string text = fmt::format("Leak: {} {} by {}", format_count(leaks.leak_count),
+                                 leaks.leak_count == 1 ? "call site grows" : "call sites grow",
+                                 step_rate_text(leaks.bytes_per_step, common_period(leaks)));
   std::uint64_t objects = 0;
   std::uint64_t sites = 0;
   bool graphs = true;
@@ -88,6 +98,11 @@ std::string mistake_line(const LeakObject& object) {
 std::string rate_text(double bytes) {
   if (bytes >= 1024) return format_bytes(static_cast<std::uint64_t>(std::llround(bytes)));
   return bytes == std::floor(bytes) ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.1f} B", bytes);
+}
+
+std::string step_rate_text(double bytes_per_step, std::uint32_t every_steps) {
+  if (every_steps == 0) return rate_text(bytes_per_step) + " per step";
+  return fmt::format("{} every {} steps", rate_text(bytes_per_step * every_steps), every_steps);
 }
 
 std::string growth_text(const Growth& growth) {

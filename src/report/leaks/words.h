@@ -52,5 +52,7 @@ inline constexpr const char* kKeptOverSteps = "Not a leak, but kept for several 
 
 /// Bytes per step, which may be fractions: "51.2 B".
 [[nodiscard]] std::string rate_text(double bytes);
+/// "64.0 KiB per step", or "112.0 KiB every 10 steps": of `bytes_per_step`, a rate.
+[[nodiscard]] std::string step_rate_text(double bytes_per_step, std::uint32_t every_steps);
 
 }  // namespace tidemark

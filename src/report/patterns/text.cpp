@@ -16,7 +16,7 @@ namespace tidemark {
 namespace {
 
 std::string lifetimes_text(const PatternsDevice& device, const Terminal& terminal) {
-  Columns columns({"held at peak", "share", "blocks", "lifetime"});
+  Columns columns({"at peak", "share", "blocks", "lifetime"});
   const auto add = [&](std::uint64_t bytes, const std::string& blocks, const char* lifetime) {
     if (bytes == 0) return;
     columns.add({format_bytes(bytes), share_text(share_of(bytes, device.whole_peak_bytes())), blocks, lifetime});
@@ -30,7 +30,7 @@ std::string lifetimes_text(const PatternsDevice& device, const Terminal& termina
 
 // Only blocks alive at the peak: the others do not add to it.
 std::string rows_text(const Pattern& pattern, const Terminal& terminal) {
-  Columns columns({"held at peak", "blocks", "total blocks", "stack"});
+  Columns columns({"at peak", "blocks", "total blocks", "stack"});
   std::uint64_t others = pattern.other_rows;
   for (const PatternRow& row : pattern.rows) {
     if (row.peak_bytes == 0) {
@@ -57,7 +57,7 @@ std::string pattern_text(const PatternsDevice& device, const NamedPattern& named
                                      format_bytes(pattern.peak_bytes)));
   text += fact("reduced peak", peak_text(pattern.reduced_peak_bytes, pattern.reduced_peak_at_ns));
   const std::uint64_t saving = device.avoidable_peak_bytes(pattern);
-  text += fact("avoidable peak", avoidable_peak_text(saving, device.totals.peak_allocated_bytes));
+  text += fact("saves", avoidable_peak_text(saving, device.totals.peak_allocated_bytes));
   if (is_worth_advice(saving, device.totals.peak_allocated_bytes)) text += fact("possible fix", named.advice);
   return text + rows_text(pattern, terminal);
 }

@@ -35,19 +35,21 @@ std::string device_text(const Plan& plan, const PlannedDevice& device, const Ter
 
 std::string to_text(const Plan& plan, const Terminal& terminal) {
   std::string text = paint(terminal, plan.fits ? Tone::heading : Tone::error, verdict_text(plan)) + "\n";
+  if (plan.need) text += need_text(*plan.need) + "\n";
   for (const PlannedDevice& device : plan.devices) {
     text += device_text(plan, device, terminal);
     // Ranks are alike: what holds the memory is shown of the one with the least headroom.
-    if (&device == &plan.devices.front()) text += "\n" + holders_text(device.summary, terminal);
+    if (&device == &plan.devices.front()) text += "\n" + holders_text(device.summary, true, terminal);
   }
   if (plan.pinned_bytes != 0) {
     text += "\n" + paint(terminal, Tone::heading, "Pinned host memory") + "\n";
     text += fact(plan.facts.processes.size() > 1 ? "peaks, summed" : "peak", format_bytes(plan.pinned_bytes));
     text += fact("requested", kPinnedRequest);
   }
-  text += "\n" + paint(terminal, Tone::heading, "What is not certain") + "\n";
+  text += "\n" + paint(terminal, Tone::heading, "Uncertainty") + "\n";
   for (const std::string& sentence : uncertainties(plan)) text += "  " + sentence + "\n";
-  return text;
+  if (plan.devices.empty()) return text;
+  return text + next_text(plan.devices.front().recording, "report", "the recording of this plan as one page", terminal);
 }
 
 }  // namespace tidemark

@@ -43,7 +43,7 @@ std::string ranks_on_other_gpus(const RankComparison& ranks, const Terminal& ter
 }
 
 std::string table_of_all(const RankComparison& ranks, const Terminal& terminal) {
-  Columns columns({"allocated", "reserved", "used", "to median", "OOM", "process"}, LastColumn::beside);
+  Columns columns({"allocated", "reserved", "used", "to median", "OOM", "process"});
   std::size_t incomplete = 0;
   for (const RankRow& row : ranks.rows) {
     columns.add(

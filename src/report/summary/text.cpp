@@ -13,21 +13,51 @@
 #include "query/words/stack_text.h"
 #include "report/common/columns.h"
 #include "report/common/text_parts.h"
+#include "report/explain/verdict.h"
 
 namespace tidemark {
 namespace {
 
+constexpr std::size_t kMaxAdvice = 3;
+constexpr std::size_t kMaxCategories = 6;
+
+// "demo.tide (pid 9924): python3 train.py; 9.904 s, PyTorch 1.13.0".
 std::string head(const RecordingInfo& recording, const Terminal& terminal) {
-  std::string text = paint(terminal, Tone::heading, recording_title(recording)) + "\n";
-  for (const Fact& part : recording_facts(recording)) text += fact(part.label, part.value, terminal);
-  return text;
+  const std::string title = paint(terminal, Tone::heading, recording_title(recording));
+  if (terminal.all) {
+    std::string text = title + "\n";
+    for (const Fact& part : recording_facts(recording)) text += fact(part.label, part.value, terminal);
+    return text;
+  }
+  constexpr std::size_t kCommandWidth = 60;
+  const ProcessInfo& process = recording.process;
+  std::vector<std::string> parts;
+  if (recording.source == SourceKind::pytorch_snapshot) parts.emplace_back("PyTorch memory snapshot");
+  if (!process.command_line.empty()) parts.push_back(shown(process.command_line, kCommandWidth));
+  parts.push_back(format_duration_ns(recording.duration_ns));
+  if (!process.torch_version.empty()) parts.push_back("PyTorch " + shown(process.torch_version));
+  return fmt::format("{}: {}\n", title, fmt::join(parts, ", "));
 }
 
-std::string device_text(const SummaryDevice& device, const Terminal& terminal) {
+// What a device had at its peak and at the end, in one line.
+std::string totals_line(const DeviceSummary& totals, const Terminal& terminal) {
+  std::string text = fmt::format("{}: peak {} allocated", paint(terminal, Tone::heading, to_string(totals.device)),
+                                 format_bytes(totals.peak_allocated_bytes));
+  if (totals.peak_reserved_bytes) text += fmt::format(" ({} reserved)", format_bytes(*totals.peak_reserved_bytes));
+  text += fmt::format(" {}; at the end {}", at_text(totals.peak_allocated_at_ns),
+                      format_bytes(totals.live_allocated_bytes));
+  if (totals.end_reserved_bytes) text += fmt::format(" ({} reserved)", format_bytes(*totals.end_reserved_bytes));
+  return text + "\n";
+}
+
+// `one_line`: a CPU beside a GPU.
+std::string device_text(const SummaryDevice& device, bool one_line, bool advice, const Terminal& terminal) {
   const DeviceSummary& totals = device.totals;
   if (!totals.peak_allocated_at_ns) {
     return nothing_allocated_text(totals.device, {}, totals.peak_reserved_bytes) + "\n";
   }
+  if (one_line) return totals_line(totals, terminal);
+  if (!terminal.all) return totals_line(totals, terminal) + holders_text(device, advice, terminal);
   std::string text = paint(terminal, Tone::heading, to_string(totals.device)) + "\n";
   text += fact("peak allocated", exact_text(totals.peak_allocated_bytes) + " " + at_text(totals.peak_allocated_at_ns));
   if (totals.peak_reserved_bytes) {
@@ -47,7 +77,7 @@ std::string device_text(const SummaryDevice& device, const Terminal& terminal) {
     text += fact("out of memory",
                  format_count(totals.out_of_memory_count) + (totals.out_of_memory_count == 1 ? " error" : " errors"));
   }
-  return text + "\n" + holders_text(device, terminal);
+  return text + "\n" + holders_text(device, true, terminal);
 }
 
 std::string out_of_memory_text(const Summary& summary, const Terminal& terminal) {
@@ -116,6 +146,34 @@ std::string host_ledger_text(const HostLedgers& ledgers, const Terminal& termina
   return text;
 }
 
+// Who had the device's memory when most of it was used.
+std::string ledger_line(const LedgerExtremes& ledger, const Terminal& terminal) {
+  constexpr std::size_t kMost = 4;
+  std::vector<std::string> parts;
+  for (const LedgerRow& row : ledger_rows(ledger.peak)) {
+    if (parts.size() < kMost && !row.part && row.bytes != "0 B") parts.push_back(row.bytes + " " + row.words);
+  }
+  std::string text =
+      fmt::format("{} of the device used {}", bytes_text(ledger.peak.used_bytes), at_text(ledger.peak.time_ns));
+  if (ledger.total_bytes)
+    text = fmt::format("{} of {} used {}", bytes_text(ledger.peak.used_bytes), format_bytes(*ledger.total_bytes),
+                       at_text(ledger.peak.time_ns));
+  return fmt::format("{}: {}: {}\n", paint(terminal, Tone::heading, shown(ledger.device)), text,
+                     fmt::join(parts, ", "));
+}
+
+std::string host_line(const Summary& summary, const Terminal& terminal) {
+  std::vector<std::string> parts;
+  if (summary.host.rss) parts.push_back("peak RSS " + peak_and_end(*summary.host.rss));
+  if (summary.host.most_job_processes.value_or(0) > 1 && summary.host.job_pss) {
+    parts.push_back(fmt::format("peak PSS of its {} processes {}", format_count(*summary.host.most_job_processes),
+                                format_bytes(summary.host.job_pss->peak)));
+  }
+  if (summary.pinned) parts.push_back("peak pinned " + format_bytes(summary.pinned->peak));
+  if (parts.empty()) return {};
+  return fmt::format("{}: {}\n", paint(terminal, Tone::heading, "Host memory"), fmt::join(parts, "; "));
+}
+
 std::string host_text(const HostUsage& host, const Terminal& terminal) {
   if (host.empty()) return {};
   std::string text = "\n" + paint(terminal, Tone::heading, "Host memory, sampled") + "\n";
@@ -132,37 +190,42 @@ std::string pinned_text(const std::optional<SampledBytes>& pinned, const Termina
 
 }  // namespace
 
-std::string holders_text(const SummaryDevice& device, const Terminal& terminal) {
+std::string holders_text(const SummaryDevice& device, bool advice, const Terminal& terminal) {
   std::string text;
+  const auto add = [&](const std::string& table) { text += (text.empty() || table.empty() ? "" : "\n") + table; };
+  if (advice) add(advice_text(device.advice, terminal.all ? 0 : kMaxAdvice, terminal));
   if (!device.categories.empty()) {
-    text = categories_text(device.categories, device.unrecorded_at_peak_bytes, terminal) + "\n";
+    const std::size_t most = terminal.all ? device.categories.size() : kMaxCategories;
+    add(categories_text(device.categories, device.unrecorded_at_peak_bytes, most, terminal));
   }
-  if (!device.advice.empty()) text += advice_text(device.advice, terminal) + "\n";
   const HolderWords words = holder_words(device.call_sites, &CallSite::stack, "call site");
-  Columns columns({"held at peak", "share", "blocks", words.one});
+  Columns columns({"at peak", "share", "blocks", words.one});
+  std::uint64_t others = device.other_call_sites;
+  std::uint64_t other_bytes = device.other_bytes;
   for (const CallSite& site : device.call_sites) {
+    const auto shown = static_cast<std::size_t>(&site - device.call_sites.data());
+    if (!terminal.all && shown >= terminal.rows) {
+      ++others;
+      other_bytes += site.bytes;
+      continue;
+    }
     columns.add({format_bytes(site.bytes), share_text(site.share), format_count(site.blocks)}, fitted(site.stack));
   }
-  if (device.other_call_sites != 0) {
-    columns.add({format_bytes(device.other_bytes), "", "",
-                 fmt::format("({} other {})", format_count(device.other_call_sites),
-                             device.other_call_sites == 1 ? words.one : words.several)});
+  if (others != 0) {
+    columns.add({format_bytes(other_bytes), "", "",
+                 fmt::format("({} other {})", format_count(others), others == 1 ? words.one : words.several)});
   }
   if (device.unrecorded_at_peak_bytes != 0) {
     columns.add({format_bytes(device.unrecorded_at_peak_bytes), "", "", "(not recorded)"});
   }
-  return text + columns.text(terminal, 2);
+  add(columns.text(terminal, 2));
+  return text;
 }
 
-std::string to_text(const Summary& summary, const Terminal& terminal) {
+namespace {
+
+std::string all_text(const Summary& summary, const Terminal& terminal) {
   std::string text;
-  if (summary.failure) {
-    text = paint(terminal, Tone::error, out_of_memory_headline(*summary.failure, summary.recording)) + "\n\n";
-  }
-  text += head(summary.recording, terminal) + chosen_blocks_text(summary.recording, true);
-  text += "\n";
-  text += join_devices(summary.devices, [&](const SummaryDevice& device) { return device_text(device, terminal); });
-  if (summary.devices.empty()) text += no_events_text(summary.recording);
   for (const LedgerExtremes& ledger : summary.ledgers) text += ledger_text(ledger, terminal);
   text += host_text(summary.host, terminal);
   text += pinned_text(summary.pinned, terminal);
@@ -170,6 +233,48 @@ std::string to_text(const Summary& summary, const Terminal& terminal) {
   if (!summary.host_ledgers.kills.empty()) text += "\n" + kills_text(summary.host_ledgers.kills, terminal);
   text += out_of_memory_text(summary, terminal);
   return text + "\n" + quality_text(summary.recording.quality, terminal);
+}
+
+// What else is known, in a line each; of the data's quality only what limits the answer.
+std::string short_text(const Summary& summary, const Terminal& terminal) {
+  std::string text = "\n";
+  for (const LedgerExtremes& ledger : summary.ledgers) text += ledger_line(ledger, terminal);
+  text += host_line(summary, terminal);
+  if (!summary.host_ledgers.kills.empty()) text += kills_text(summary.host_ledgers.kills, terminal);
+  if (!summary.failure && !summary.out_of_memory.empty()) text += out_of_memory_text(summary, terminal).substr(1);
+  return text + quality_hint(summary.recording, terminal);
+}
+
+std::string next_of(const Summary& summary, const Terminal& terminal) {
+  const auto has_advice = [](const SummaryDevice& device) { return !device.advice.empty(); };
+  if (summary.failure) return next_text(summary.recording, "explain", "why it ran out of memory", terminal);
+  if (std::ranges::any_of(summary.devices, has_advice)) {
+    return next_text(summary.recording, "patterns", "each change, where and why", terminal);
+  }
+  return next_text(summary.recording, "report", "everything on one page; summary --all: as text", terminal);
+}
+
+}  // namespace
+
+std::string to_text(const Summary& summary, const Terminal& terminal) {
+  std::string text;
+  if (summary.failure) {
+    text = paint(terminal, Tone::error, verdict_text(*summary.failure)) + "\n" +
+           fixes_text(*summary.failure, terminal) + "\n";
+  }
+  text += head(summary.recording, terminal) + chosen_blocks_text(summary.recording, true);
+  if (terminal.all) text += "\n";
+  const auto on_gpu = [](const SummaryDevice& device) {
+    return device.totals.device.type != DeviceType::cpu && device.totals.peak_allocated_at_ns.has_value();
+  };
+  const bool gpu = std::ranges::any_of(summary.devices, on_gpu);
+  text += join_devices(summary.devices, [&](const SummaryDevice& device) {
+    const bool one_line = !terminal.all && gpu && device.totals.device.type == DeviceType::cpu;
+    return device_text(device, one_line, !summary.failure, terminal);
+  });
+  if (summary.devices.empty()) text += no_events_text(summary.recording);
+  return text + (terminal.all ? all_text(summary, terminal) : short_text(summary, terminal)) +
+         next_of(summary, terminal);
 }
 
 }  // namespace tidemark

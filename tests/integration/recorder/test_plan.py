@@ -182,7 +182,7 @@ class Plan(Case):
 
     def test_wrong_arguments(self):
         for options, message in {
-            ("--gpu", "X9"): "no such GPU is known; known are T4, ",
+            ("--gpu", "X9"): "unknown GPU; known: T4, ",
             ("--gpu", "no/such.gpu"): "no/such.gpu: this GPU profile cannot be read",
             ("--devices", "0"): "--devices 0: from 1 to 64",
             ("--nproc", "0"): "--nproc 0: from 1 to 64",

@@ -129,7 +129,7 @@ class OtherPrograms(Sweeping):
             (("--vary", "batch=1"), ["true", "{seq}"], "{seq} in the program's arguments"),
             (("--vary", "a=1..100:1", "--vary", "b=1..100:1"), ["true"], "more than 4096 configurations"),
             (("--vary", "a=1", "--vary", "a=2"), ["true"], "a is given twice"),
-            (("--vary", "a=1", "--gpu", "H200,X9"), ["true"], "no such GPU is known"),
+            (("--vary", "a=1", "--gpu", "H200,X9"), ["true"], "unknown GPU"),
             (("--vary", "a=1", "--on", "real", "--devices", "2"), ["true"], "only for plans"),
         ):
             options = options if "--gpu" in options or "real" in options else ("--gpu", "H200", *options)

@@ -34,10 +34,29 @@ TEST(LeakGrowthTest, BlocksOfEveryStepAreALeak) {
   EXPECT_EQ(growth->classification, GrowthClass::leak);
   EXPECT_EQ(growth->analyzed_steps, 25U);  // 3 to 27
   EXPECT_EQ(growth->grown_steps, 25U);
+  EXPECT_EQ(growth->every_steps, 0U);
   EXPECT_DOUBLE_EQ(growth->bytes_per_step.value, 100);
   EXPECT_EQ(growth->first_step, 3U);
   EXPECT_EQ(growth->last_step, 27U);
   EXPECT_EQ(growth->released_after, 0U);
+}
+
+// Of 25 analyzed steps, 5 keep 1,000 bytes each: 200 bytes per step, though the mean would be 200 only by chance.
+TEST(LeakGrowthTest, APeriodicLeakHasItsPeriod) {
+  for (const std::uint32_t first : {3U, 4U, 6U}) {
+    std::vector<StepSpan> spans;
+    for (std::uint32_t step = first; step < kBoundaries - 1; step += 5) spans.push_back(span(step, 0, 1000));
+    const auto growth = judge(spans);
+    ASSERT_TRUE(growth) << first;
+    EXPECT_EQ(growth->classification, GrowthClass::leak) << first;
+    EXPECT_EQ(growth->every_steps, 5U);
+    EXPECT_DOUBLE_EQ(growth->bytes_per_step.value, 200);
+  }
+  std::vector<StepSpan> uneven;
+  for (const std::uint32_t step : {4U, 9U, 14U, 20U, 25U}) uneven.push_back(span(step, 0, 1000));
+  const auto growth = judge(uneven);
+  ASSERT_TRUE(growth);
+  EXPECT_EQ(growth->every_steps, 0U);
 }
 
 TEST(LeakGrowthTest, BlocksOfTheWarmUpAndFromBeforeAreNot) {

@@ -184,7 +184,8 @@ TEST_F(StackNames, TellWhatTheModulesOfSeveralStacksHaveInCommon) {
   };
   EXPECT_EQ(shared({"layers.3.mlp"}), "layers.3.mlp");
   EXPECT_EQ(shared({"layers.3.mlp", "layers.3.mlp"}), "layers.3.mlp");
-  EXPECT_EQ(shared({"layers.3.mlp", "layers.11.mlp", "layers.0.mlp"}), "layers.*.mlp");
+  EXPECT_EQ(shared({"layers.3.mlp", "layers.11.mlp", "layers.0.mlp"}), "layers.{0,3,11}.mlp");
+  EXPECT_EQ(shared({"layers.2.mlp", "layers.0.mlp", "layers.1.mlp"}), "layers.{0-2}.mlp");
   EXPECT_EQ(shared({"layers.3.1", "layers.11.2"}), "layers.*.*");
   EXPECT_EQ(shared({"layers.3.mlp", "layers.3.attn"}), "layers.3.mlp and another module");
   EXPECT_EQ(shared({"layers.3", "layers.3.mlp", "head", "layers.3"}), "layers.3 and 2 other modules");

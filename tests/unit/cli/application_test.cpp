@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -14,6 +15,7 @@
 #include "cli/command.h"
 #include "cli/help.h"
 #include "cli/reading.h"
+#include "temporary_folder.h"
 
 namespace tidemark::cli {
 namespace {
@@ -46,6 +48,44 @@ TEST(Application, SuggestsACommand) {
   const auto [code, message] = run({"sumary", "x.tide"});
   EXPECT_EQ(code, kError);
   EXPECT_EQ(message, "tidemark: unknown command 'sumary'; did you mean 'summary'?\n");
+}
+
+TEST(Application, SuggestsAnOption) {
+  const std::pair<std::vector<const char*>, const char*> cases[] = {
+      {{"run", "--kepp=10min", "--", "true"}, "unknown option --kepp; did you mean --keep?"},
+      {{"run", "--stakcs", "both", "--", "true"}, "unknown option --stakcs; did you mean --stacks?"},
+      {{"run", "-q", "--outptu", "a.tide", "true", "--epochs"}, "unknown option --outptu; did you mean --output?"},
+      {{"plan", "--gpuu", "L4", "--", "true"}, "unknown option --gpuu; did you mean --gpu?"},
+      {{"summary", "x.tide", "--fromat", "json"}, "unknown option --fromat; did you mean --format?"},
+      {{"summary", "-x", "x.tide"}, "unknown option -x"},
+      {{"table", "--by", "pol", "x.tide"}, "did you mean 'pool'?"}};
+  for (const auto& [words, message] : cases) {
+    const auto [code, error] = run(words);
+    EXPECT_EQ(code, kError);
+    EXPECT_THAT(error, HasSubstr(message));
+  }
+  // What follows the program is the program's; a word may begin with a dash where it is a value.
+  EXPECT_THAT(run({"plan", "--gpu", "--x", "true", "--kepp"}).second, HasSubstr("--gpu --x: unknown GPU"));
+}
+
+TEST(Application, PointsToTheCommandForARecordingOrAProcess) {
+  EXPECT_EQ(run({"leak", "a b.tide"}),
+            std::pair(kError, std::string("tidemark: `tidemark leak` watches running processes; to read a recording: "
+                                          "tidemark leaks 'a b.tide'\n")));
+  EXPECT_THAT(run({"leaks", "--pid", "7"}).second, HasSubstr("to watch a running process: tidemark leak --pid PID"));
+}
+
+TEST(Application, TakesTheNewestRecordingHere) {
+  const testing::TemporaryFolder folder;
+  const auto before = std::filesystem::current_path();
+  std::filesystem::current_path(folder.path());
+  EXPECT_THAT(run({"summary"}).second, HasSubstr("no FILE given, and no recording (*.tide) in this folder"));
+  std::ofstream("old.tide") << "text";
+  std::ofstream("new.tide") << "text";
+  std::filesystem::last_write_time("old.tide", std::filesystem::last_write_time("new.tide") - std::chrono::hours(1));
+  EXPECT_THAT(run({"summary"}).second, HasSubstr("reading new.tide, the newest recording in this folder"));
+  EXPECT_THAT(run({"leaks"}).second, HasSubstr("new.tide is not a tidemark recording"));
+  std::filesystem::current_path(before);
 }
 
 TEST(Application, ExitsWithTwoOnMistakes) {
@@ -168,7 +208,7 @@ TEST(Help, ShowsDefaultsUsageAndWhatIsRequired) {
   EXPECT_THAT(run, HasSubstr("can be read while the program runs"));
   EXPECT_THAT(help("summary"), HasSubstr("can be read while their programs run"));
   const std::string table = help("table");
-  EXPECT_THAT(table, HasSubstr("Usage: tidemark table [OPTIONS] FILE...\n"));
+  EXPECT_THAT(table, HasSubstr("Usage: tidemark table [OPTIONS] [FILE...]\n"));
   EXPECT_THAT(table, HasSubstr("[default: 20]"));
   EXPECT_THAT(table, HasSubstr("[default: peak]"));
   EXPECT_THAT(table, HasSubstr("[default: text]"));

@@ -213,7 +213,7 @@ TEST_F(Verdict, AskedForAndFailed) {
   Dump dump;
   dump.reason = DumpReason::signal;
   dump.files = {write("run.tide", 10, 4)};
-  EXPECT_EQ(verdict_of(dump)[0], "Dump as asked for by SIGUSR1");
+  EXPECT_EQ(verdict_of(dump)[0], "Dumped on SIGUSR1");
   EXPECT_EQ(verdict_of(dump)[1], "  cpu: peak allocated 1.0 MiB, at the end 1.0 MiB");
   EXPECT_EQ(verdict_of(dump)[2], "  cuda:0: peak allocated 4.0 GiB, at the end 4.0 GiB");
   dump.reason = DumpReason::exit_code;

@@ -41,6 +41,21 @@ TEST(GpuProfiles, H200) {
   EXPECT_EQ(gpu.limits.blocks, 32);
 }
 
+TEST(GpuProfiles, NamesAsPeopleTypeThem) {
+  const std::pair<const char*, const char*> names[] = {{"3090", "RTX-3090"},       {"RTX3090", "RTX-3090"},
+                                                       {"rtx 4090", "RTX-4090"},   {"h100-80gb", "H100-80GB"},
+                                                       {"H100 PCIe", "H100-PCIe"}, {"l4", "L4"},
+                                                       {"2080ti", "RTX-2080-Ti"},  {"a100_40gb", "A100-40GB"}};
+  for (const auto& [typed, name] : names) {
+    const auto gpu = find_gpu_profile(typed);
+    ASSERT_TRUE(gpu) << typed;
+    EXPECT_EQ(gpu->name, name);
+  }
+  EXPECT_EQ(find_gpu_profile("a100").error().message,
+            "--gpu a100: several GPUs have this name; choose A100-40GB or A100-80GB");
+  EXPECT_TRUE(find_gpu_profile("gtx9").error().message.starts_with("--gpu gtx9: unknown GPU; known: T4, V100-16GB, "));
+}
+
 // cuda::arch_traits of CCCL 3.1: {capability, shared memory in KiB, threads, blocks}. From 8.0 on, a block gets 1 KiB
 // less.
 TEST(GpuProfiles, LimitsByComputeCapability) {

@@ -78,7 +78,7 @@ def tidemark(*arguments):
 
 
 def report(*arguments):
-    text = tidemark("report", *arguments).decode("utf-8")  # fails where it is no UTF-8
+    text = tidemark("report", "-o", "-", *arguments).decode("utf-8")  # fails where it is no UTF-8
     return Page(text)
 
 
@@ -187,12 +187,12 @@ class Structure(Checked):
 
     def test_an_out_of_memory_error_is_said_first(self):
         file = os.path.join(SNAPSHOTS, "oom_demand.pickle.xz")
-        text = tidemark("report", file).decode("utf-8")
+        text = tidemark("report", "-o", "-", file).decode("utf-8")
         headline = as_json("summary", file)["out_of_memory_verdict"]["text"]
         self.assertIn(f"tidemark explain {file}", headline)
         self.assertLess(text.index("<h2>"), text.index(html.escape(headline, quote=False)))
         self.assertLess(text.index(html.escape(headline, quote=False)), text.index('class="facts"'))
-        self.assertNotIn('class="verdict', tidemark("report", os.path.join(SNAPSHOTS, "streams.pickle.xz")).decode("utf-8"))
+        self.assertNotIn('class="verdict', tidemark("report", "-o", "-", os.path.join(SNAPSHOTS, "streams.pickle.xz")).decode("utf-8"))
 
     def test_keeps_several_files_and_devices_apart(self):
         files = [RECORDING, os.path.join(SNAPSHOTS, "small.pickle")]  # what has a rank comes first
@@ -224,7 +224,7 @@ class Structure(Checked):
         self.assertEqual(page.tags.count("article"), 1)
         self.assertEqual([one["file"] for one in page.data["recordings"]], [RECORDING])
         self.assertEqual([row["file"] for row in page.data["ranks"]["rows"]], files)
-        failed = subprocess.run([TIDEMARK, "report", *files, "--rank", "77"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        failed = subprocess.run([TIDEMARK, "report", "-o", "-", *files, "--rank", "77"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                 text=True)
         self.assertEqual((failed.returncode, failed.stdout), (2, ""))
         self.assertIn(f"no recording of this rank (available: {rank})", failed.stderr)
@@ -233,7 +233,7 @@ class Structure(Checked):
     def test_what_does_not_fit_is_not_read_in_vain(self):
         """Also where there are more files than a page can have: it stops when the page is full."""
         count = 10_000
-        done = subprocess.run([TIDEMARK, "report", *[RECORDING] * count], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        done = subprocess.run([TIDEMARK, "report", "-o", "-", *[RECORDING] * count], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.assertEqual((done.returncode, done.stdout), (2, ""))
         read, named = re.search(r"([\d,]+) of ([\d,]+) recordings fill more than the 14.3 MiB that a report may have; name fewer files, "
                                 r"show one rank beside the table of all with --rank N", done.stderr).groups()

@@ -74,5 +74,21 @@ TEST(Fit, CutsBetweenCharacters) {
   EXPECT_EQ(fit("e\u0301e\u0301e\u0301e\u0301", 3), "\u2026e\u0301e\u0301");
 }
 
+TEST(Printable, SentencesGiveWayAtTheirEnd) {
+  EXPECT_EQ(fit_beginning("call backward() once", 20), "call backward() once");
+  EXPECT_EQ(fit_beginning("call backward() once", 10), "call back…");
+  EXPECT_EQ(fit_beginning("模型的层 a", 6), "模型…");
+  EXPECT_EQ(fit_beginning("call", 0), "call");
+}
+
+TEST(Printable, OneWordOfAShell) {
+  EXPECT_EQ(shell_word("runs/a.tide"), "runs/a.tide");
+  EXPECT_EQ(shell_word("my run.tide"), "'my run.tide'");
+  EXPECT_EQ(shell_word("it's.tide"), "'it'\\''s.tide'");
+  EXPECT_EQ(shell_word("-o.tide"), "./-o.tide");
+  EXPECT_EQ(shell_word("$(rm).tide"), "'$(rm).tide'");
+  EXPECT_EQ(shell_word(""), "''");
+}
+
 }  // namespace
 }  // namespace tidemark

@@ -46,7 +46,21 @@ TEST(ReaderErrors, SaysWhatTheFileIsNot) {
   EXPECT_THAT(read_all(bytes_of("\x80\x04pickle of something else")).error,
               HasSubstr("memory is not a tidemark recording but a pickle, as PyTorch memory snapshots are"));
   EXPECT_THAT(read_all(bytes_of("\x89TI")).error, HasSubstr("cut off at offset 3"));
-  EXPECT_THAT(read_all(bytes_of("GI")).error, HasSubstr("is not a tidemark recording (it begins with 47 49)"));
+  EXPECT_THAT(read_all(bytes_of("GI")).error,
+              HasSubstr("is not a tidemark recording but a text file; tidemark reads recordings"));
+}
+
+TEST(ReaderErrors, SaysWhatKindOfFileItIs) {
+  const std::pair<std::string, const char*> files[] = {
+      {"\"\"\"Trains a net.\"\"\"\n", "Python source code (to record it: `tidemark run -- python FILE`)"},
+      {"import torch\n", "Python source code"},
+      {"#!/bin/sh\n", "a script"},
+      {"\x7f"
+       "ELF\x02",
+       "a program or library (ELF)"},
+      {"<!DOCTYPE html>", "an HTML page"},
+      {"step 1: loss 2.0", "a text file"}};
+  for (const auto& [bytes, kind] : files) EXPECT_THAT(read_all(bytes_of(bytes)).error, HasSubstr(kind)) << bytes;
 }
 
 TEST(ReaderErrors, NamesBothVersionsOfAFileTooNew) {

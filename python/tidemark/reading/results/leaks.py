@@ -70,6 +70,7 @@ class LeakGroup(GrowthByOwners):
     blocks_per_step: Optional[float]  #: None where each step replaces its block
     growing_step_count: int  #: analyzed steps that left memory behind
     analyzed_step_count: int
+    every_steps: Optional[int]  #: steps from one growth to the next; None where each step grows, or at no fixed interval
     first_step: int  #: with growth; steps count from 0
     first_step_ns: int
     last_step: int  #: with growth
