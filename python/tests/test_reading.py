@@ -327,7 +327,7 @@ def test_notebooks_get_text_and_figure(recorded: Path) -> None:
     assert "data:image/svg+xml;base64," in run.breakdown()._repr_html_()
     html = run.summary()._repr_html_()
     assert "<pre" in html
-    assert "peak allocated" in html
+    assert "MiB allocated" in html
     assert "data:image" not in html
     assert repr(run.summary()) == f"<tidemark Summary of {recorded}: print() shows it>"
     assert run.summary().to_svg() is None
@@ -343,7 +343,7 @@ def test_notebooks_get_tables_where_results_are_tables(recorded: Path, folder: P
     assert html.count("<tr>") == 2 and f"<p>({section.other_row_count} more)</p>" in html
     assert escape(section.rows[0].stack.label) in html
     html = tidemark.read(folder / "leaking.tide").leaks()._repr_html_()
-    assert "<summary>Leak: 1 call site grows by 9.8 KiB per step</summary>" in html
+    assert "<summary>Leak: 1 call site grows by 39.1 KiB every 4 steps</summary>" in html
     assert "<td>9.8 KiB</td><td>195.3 KiB</td><td>5</td>" in html
     hostile = tidemark.read(folder / "hostile.tide")
     assert "<script" not in hostile.table()._repr_html_() + hostile.temporary()._repr_html_()

@@ -60,6 +60,17 @@ std::string quality_text(const DataQuality& quality, const Terminal& terminal) {
   return text;
 }
 
+std::string short_quality_text(const DataQuality& quality, const Terminal& terminal) {
+  constexpr std::size_t kMax = 3;
+  DataQuality wrong = quality;
+  std::erase_if(wrong.issues, [](const QualityIssue& issue) { return facts_of(issue.id).severity == Severity::info; });
+  if (quality.complete && wrong.issues.empty()) return {};
+  const std::size_t more = wrong.issues.size() - std::min(wrong.issues.size(), kMax);
+  wrong.issues.resize(wrong.issues.size() - more);
+  return quality_text(wrong, terminal) +
+         (more == 0 ? "" : fmt::format("  ({} more; --all lists them)\n", format_count(more)));
+}
+
 std::string quality_hint(const RecordingInfo& recording, const Terminal& terminal) {
   if (recording.quality.complete) return {};
   if (is_still_recorded(recording.quality)) return "Still recording: later events are not included.\n";

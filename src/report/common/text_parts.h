@@ -29,6 +29,9 @@ inline constexpr char kPinnedRequest[] = "unknown: PyTorch rounds each up to a p
 /// "Data quality: complete", or its issues, one a line.
 [[nodiscard]] std::string quality_text(const DataQuality& quality, const Terminal& terminal);
 
+/// The same for a first screen: only what is wrong, in few lines; nothing where the recording is complete.
+[[nodiscard]] std::string short_quality_text(const DataQuality& quality, const Terminal& terminal);
+
 /// One line for reports other than the summary: nothing when the recording is complete, else that it is not.
 [[nodiscard]] std::string quality_hint(const RecordingInfo& recording, const Terminal& terminal);
 

@@ -134,6 +134,19 @@ std::string device_text(const ComparedDevice& device, const Comparison& comparis
          rows_text(device, comparison.by, comparison.a.chosen_blocks.empty(), terminal);
 }
 
+// "cuda:0: the peak grew from 36.0 MiB to 48.0 MiB allocated (+12.0 MiB, +33.3%)".
+std::string verdict_line(const ComparedDevice& device, const Terminal& terminal) {
+  const ComparedTotal& peak = device.peak_allocated;
+  if (!peak.a || !peak.b) return {};
+  const std::int64_t change = peak.change().value_or(0);
+  const std::string name = paint(terminal, Tone::heading, to_string(device.device));
+  if (change == 0) return fmt::format("{}: the same peak, {} allocated\n", name, format_bytes(*peak.a));
+  const std::string share =
+      *peak.a == 0 ? "" : fmt::format(", {:+.1f}%", static_cast<double>(change) / static_cast<double>(*peak.a) * 100);
+  return fmt::format("{}: the peak {} from {} to {} allocated ({}{})\n", name, change > 0 ? "grew" : "shrank",
+                     format_bytes(*peak.a), format_bytes(*peak.b), signed_bytes(change), share);
+}
+
 std::string missing_events(const char* name, const RecordingInfo& recording, const Terminal& terminal) {
   if (recording.quality.complete) return {};
   const std::string text = fmt::format("Events are missing in {}: see the data quality in `tidemark summary`.", name);
@@ -143,7 +156,10 @@ std::string missing_events(const char* name, const RecordingInfo& recording, con
 }  // namespace
 
 std::string to_text(const Comparison& comparison, const Terminal& terminal) {
-  std::string text = recording_line("A", comparison.a) + recording_line("B", comparison.b);
+  std::string text;
+  for (const ComparedDevice& device : comparison.devices) text += verdict_line(device, terminal);
+  if (!text.empty()) text += "\n";
+  text += recording_line("A", comparison.a) + recording_line("B", comparison.b);
   text += settings_line(comparison.a, comparison.b);
   const bool has_both = std::any_of(comparison.devices.begin(), comparison.devices.end(),
                                     [](const ComparedDevice& device) { return device.in_a && device.in_b; });

@@ -14,18 +14,6 @@
 namespace tidemark::html {
 namespace {
 
-void add_ranked_fixes(std::string& out, const OomFailure& failure) {
-  constexpr std::size_t kMost = 3;
-  const std::vector<RankedFix> fixes = ranked_fixes(failure, kMost);
-  if (fixes.empty()) return;
-  out += "<p><b>Fixes that would have been enough</b></p>\n<ol>\n";
-  for (const RankedFix& fix : fixes) {
-    fmt::format_to(std::back_inserter(out), "<li>{}: <b>{}{}</b></li>\n", escaped(fix.change), fix.certain ? "-" : "~-",
-                   format_bytes(fix.bytes));
-  }
-  out += "</ol>\n";
-}
-
 void add_state(std::string& out, const OomFailure& failure) {
   out += "<dl class=\"figures\">\n";
   add_figure(out, "Requested", format_bytes(failure.request.bytes),
@@ -91,6 +79,18 @@ void add_top_allocations(std::string& out, const OomFailure& failure) {
 }
 
 }  // namespace
+
+void add_ranked_fixes(std::string& out, const OomFailure& failure) {
+  constexpr std::size_t kMost = 3;
+  const std::vector<RankedFix> fixes = ranked_fixes(failure, kMost);
+  if (fixes.empty()) return;
+  out += "<p><b>Fixes that would have been enough</b></p>\n<ol>\n";
+  for (const RankedFix& fix : fixes) {
+    fmt::format_to(std::back_inserter(out), "<li>{}: <b>{}{}</b></li>\n", escaped(fix.change), fix.certain ? "-" : "~-",
+                   format_bytes(fix.bytes));
+  }
+  out += "</ol>\n";
+}
 
 void add_failures(std::string& out, const Explanation& explanation) {
   for (const OomFailure& failure : explanation.failures) {

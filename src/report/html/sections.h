@@ -26,6 +26,8 @@ void add_tables(std::string& out, const PageContents& contents, const std::strin
 
 /// A part of the findings: causes of out-of-memory errors.
 void add_failures(std::string& out, const Explanation& explanation);
+/// At most three changes that would have let a failed request succeed; nothing where none is known.
+void add_ranked_fixes(std::string& out, const OomFailure& failure);
 
 /// What programs read: all the results as one JSON document. docs/commands.md describes it.
 /// `ranks`: of several recordings.

@@ -107,7 +107,8 @@ void add_glance(std::string& out, const PageContents& contents, const std::strin
 void add_verdict(std::string& out, const PageContents& contents) {
   if (!contents.summary.failure) return;
   fmt::format_to(std::back_inserter(out), "<p class=\"verdict alarm\">{}</p>\n",
-                 escaped(out_of_memory_headline(*contents.summary.failure, contents.recording)));
+                 escaped(verdict_text(*contents.summary.failure)));
+  add_ranked_fixes(out, *contents.summary.failure);
 }
 
 void add_summary(std::string& out, const PageContents& contents, const std::string& id) {

@@ -242,7 +242,7 @@ std::string short_text(const Summary& summary, const Terminal& terminal) {
   text += host_line(summary, terminal);
   if (!summary.host_ledgers.kills.empty()) text += kills_text(summary.host_ledgers.kills, terminal);
   if (!summary.failure && !summary.out_of_memory.empty()) text += out_of_memory_text(summary, terminal).substr(1);
-  return text + quality_hint(summary.recording, terminal);
+  return text + short_quality_text(summary.recording.quality, terminal);
 }
 
 std::string next_of(const Summary& summary, const Terminal& terminal) {

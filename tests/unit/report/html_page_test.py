@@ -188,8 +188,9 @@ class Structure(Checked):
     def test_an_out_of_memory_error_is_said_first(self):
         file = os.path.join(SNAPSHOTS, "oom_demand.pickle.xz")
         text = tidemark("report", "-o", "-", file).decode("utf-8")
-        headline = as_json("summary", file)["out_of_memory_verdict"]["text"]
-        self.assertIn(f"tidemark explain {file}", headline)
+        headline, command = as_json("summary", file)["out_of_memory_verdict"]["text"].split(". More: ")
+        self.assertEqual(command, f"`tidemark explain {file}`")
+        self.assertLess(text.index("Fixes that would have been enough"), text.index('class="facts"'))
         self.assertLess(text.index("<h2>"), text.index(html.escape(headline, quote=False)))
         self.assertLess(text.index(html.escape(headline, quote=False)), text.index('class="facts"'))
         self.assertNotIn('class="verdict', tidemark("report", "-o", "-", os.path.join(SNAPSHOTS, "streams.pickle.xz")).decode("utf-8"))
