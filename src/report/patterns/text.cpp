@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <vector>
+
 #include "analyze/common/earlier_frees.h"
 #include "base/arithmetic.h"
 #include "base/units.h"
@@ -73,12 +76,21 @@ std::string finding_text(const Advice& advice, const Terminal& terminal) {
 std::string device_text(const PatternsDevice& device, const Patterns& patterns, const Terminal& terminal) {
   const DeviceSummary& totals = device.totals;
   if (!totals.peak_allocated_at_ns) return nothing_allocated_text(totals.device) + "\n";
-  std::string text = paint(terminal, Tone::heading, to_string(totals.device)) + "\n";
-  text += fact("peak allocated", peak_text(totals.peak_allocated_bytes, totals.peak_allocated_at_ns));
-  text += fact("training steps", patterns.steps == 0 ? "none detected" : format_count(patterns.steps));
+  const std::string steps = patterns.steps == 0   ? "no training steps detected"
+                            : patterns.steps == 1 ? "1 training step"
+                                                  : format_count(patterns.steps) + " training steps";
+  std::string text =
+      fmt::format("{}: peak {} allocated {}, {}\n", paint(terminal, Tone::heading, to_string(totals.device)),
+                  format_bytes(totals.peak_allocated_bytes), at_text(totals.peak_allocated_at_ns), steps);
+  const std::vector<NamedPattern> patterns_of_lifetime = named_patterns(device);
+  const bool saves = std::ranges::any_of(patterns_of_lifetime, [&](const NamedPattern& named) {
+    return is_worth_advice(device.avoidable_peak_bytes(*named.pattern), totals.peak_allocated_bytes);
+  });
+  if (device.advice.empty() && !saves) text += "  No change found that saves 1 MiB and 1% of the peak.\n";
+  text += advice_text(device.advice, 0, terminal);
   for (const Advice& advice : device.advice) text += finding_text(advice, terminal);
   text += lifetimes_text(device, terminal);
-  for (const NamedPattern& named : named_patterns(device)) text += pattern_text(device, named, terminal);
+  for (const NamedPattern& named : patterns_of_lifetime) text += pattern_text(device, named, terminal);
   return text;
 }
 

@@ -240,7 +240,6 @@ std::string short_text(const Summary& summary, const Terminal& terminal) {
   std::string text = "\n";
   for (const LedgerExtremes& ledger : summary.ledgers) text += ledger_line(ledger, terminal);
   text += host_line(summary, terminal);
-  if (!summary.host_ledgers.kills.empty()) text += kills_text(summary.host_ledgers.kills, terminal);
   if (!summary.failure && !summary.out_of_memory.empty()) text += out_of_memory_text(summary, terminal).substr(1);
   return text + short_quality_text(summary.recording.quality, terminal);
 }
@@ -258,9 +257,12 @@ std::string next_of(const Summary& summary, const Terminal& terminal) {
 
 std::string to_text(const Summary& summary, const Terminal& terminal) {
   std::string text;
+  if (!terminal.all && !summary.host_ledgers.kills.empty()) {
+    text = kills_text(summary.host_ledgers.kills, terminal) + "\n";
+  }
   if (summary.failure) {
-    text = paint(terminal, Tone::error, verdict_text(*summary.failure)) + "\n" +
-           fixes_text(*summary.failure, terminal) + "\n";
+    text += paint(terminal, Tone::error, verdict_text(*summary.failure)) + "\n" +
+            fixes_text(*summary.failure, terminal) + "\n";
   }
   text += head(summary.recording, terminal) + chosen_blocks_text(summary.recording, true);
   if (terminal.all) text += "\n";
