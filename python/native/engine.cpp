@@ -28,6 +28,9 @@
 #include "report/common/terminal.h"
 #include "report/common/text.h"
 #include "report/formats.h"
+#include "simulate/simulate.h"
+#include "store/symbol_files.h"
+#include "store/symbols.h"
 #include "watches.h"
 
 namespace tidemark::python {
@@ -103,24 +106,35 @@ PyObject* use_program(PyObject* /*module*/, PyObject* program) {
   });
 }
 
-// open(path, with_blocks, rules, progress, python): paths are bytes; rules b"" are the built-in ones.
+// leave_symbol_files_alone(): for the whole process and for good.
+PyObject* leave_symbols(PyObject* /*module*/, PyObject* /*none*/) {
+  return guarded([] {
+    leave_symbol_files_alone();
+    return none();
+  });
+}
+
+// open(path, with_blocks, rules, progress, python, name): paths are bytes; rules b"" are the built-in ones, and b"" as
+// what results call the file is its path.
 PyObject* open_file(PyObject* /*module*/, PyObject* arguments) {
   return guarded([&] {
     PyObject* path = nullptr;
     PyObject* rules = nullptr;
     PyObject* python = nullptr;
+    PyObject* name = nullptr;
     int with_blocks = 1;
     int progress = 1;
-    if (PyArg_ParseTuple(arguments, "SpSpS:open", &path, &with_blocks, &rules, &progress, &python) == 0) {
+    if (PyArg_ParseTuple(arguments, "SpSpSS:open", &path, &with_blocks, &rules, &progress, &python, &name) == 0) {
       throw PythonError();
     }
     const std::string interpreter = bytes_of(python);
+    const std::string file_name = bytes_of(name);
     const std::string file = bytes_of(path);
     const std::string rules_file = bytes_of(rules);
     return capsule(kRecording, computed([&]() -> Result<SharedRecording> {
                      auto read = read_rules(rules_file);
                      if (!read) return read.error();
-                     ReadingChoice choice{with_blocks != 0, std::move(*read), {}, interpreter};
+                     ReadingChoice choice{with_blocks != 0, std::move(*read), {}, interpreter, file_name};
                      if (progress != 0) choice.progress = make_progress;
                      return Recording::open(file, std::move(choice));
                    }));
@@ -201,6 +215,65 @@ PyObject* compare(PyObject* /*module*/, PyObject* arguments) {
   });
 }
 
+std::optional<std::string> optional_string(PyObject* object) {
+  return object == Py_None ? std::nullopt : std::optional(string_of(object));
+}
+
+std::vector<std::string> strings_of(PyObject* list) {
+  std::vector<std::string> strings;
+  for (Py_ssize_t index = 0; index < PyList_Size(list); ++index)
+    strings.push_back(string_of(PyList_GetItem(list, index)));
+  return strings;
+}
+
+// simulate(recording, sets, search, memory, recorded, device, allocator): memory is a size as text; None: not given.
+PyObject* simulate_settings(PyObject* /*module*/, PyObject* arguments) {
+  return guarded([&] {
+    PyObject* handle = nullptr;
+    PyObject* sets = nullptr;
+    PyObject* memory = nullptr;
+    PyObject* recorded = nullptr;
+    PyObject* device = nullptr;
+    PyObject* allocator = nullptr;
+    int search = 0;
+    if (PyArg_ParseTuple(arguments, "OO!pOOOU:simulate", &handle, &PyList_Type, &sets, &search, &memory, &recorded,
+                         &device, &allocator) == 0) {
+      throw PythonError();
+    }
+    const SharedRecording recording = from_capsule<SharedRecording>(handle, kRecording);
+    SimulateOptions what;
+    what.sets = strings_of(sets);
+    what.search = search != 0;
+    what.recorded = optional_string(recorded);
+    what.device = optional_string(device);
+    what.python = recording->choice().python;
+    if (const auto size = optional_string(memory)) {
+      what.memory = parse_size(*size);
+      if (!what.memory || *what.memory < kMinSimulatedMemory) {
+        raise(PyExc_ValueError,
+              fmt::format("memory: invalid value '{}' (expected a size from 20 MiB, such as 24GiB)", *size));
+      }
+    }
+    const std::string name = string_of(allocator);
+    if (name != "auto") what.replayer = name == "model" ? Replayer::model : Replayer::pytorch;
+    if (name != "auto" && name != "model" && name != "pytorch") {
+      raise(PyExc_ValueError,
+            fmt::format("allocator: invalid value '{}' (expected one of auto, pytorch, model)", name));
+    }
+    return capsule(kResult, computed([&]() -> Result<Writer> {
+                     const auto store = recording->blocks();
+                     if (!store) return store.error();
+                     const Symbols symbols((*store)->definitions);
+                     auto made = simulate(**store, symbols, what);
+                     if (!made) return made.error();
+                     auto simulation = std::make_shared<const Simulation>(std::move(*made));
+                     return Writer([simulation](const std::string& format) -> Result<std::string> {
+                       return format == "json" ? to_json(*simulation) : to_text(*simulation, Terminal());
+                     });
+                   }));
+  });
+}
+
 // write(result, format): bytes.
 PyObject* write(PyObject* /*module*/, PyObject* arguments) {
   return guarded([&] {
@@ -233,10 +306,6 @@ Result<SharedTable> make_table(Recording& recording, const std::string& kind, co
     blocks->insert(blocks->end(), held.begin(), held.end());
   }
   return std::make_shared<const ColumnTable>(block_table(source, std::move(blocks)));
-}
-
-std::optional<std::string> optional_string(PyObject* object) {
-  return object == Py_None ? std::nullopt : std::optional(string_of(object));
 }
 
 // table(recording, kind, at, device): "blocks", at a moment or all, or "events".
@@ -360,9 +429,11 @@ PyCFunction fast(FastFunction function) {
 PyMethodDef kMethods[] = {
     {"analyses", list_analyses, METH_NOARGS, nullptr},
     {"use_program", use_program, METH_O, nullptr},
+    {"leave_symbol_files_alone", leave_symbols, METH_NOARGS, nullptr},
     {"open", open_file, METH_VARARGS, nullptr},
     {"analyze", analyze, METH_VARARGS, nullptr},
     {"compare", compare, METH_VARARGS, nullptr},
+    {"simulate", simulate_settings, METH_VARARGS, nullptr},
     {"write", write, METH_VARARGS, nullptr},
     {"table", table, METH_VARARGS, nullptr},
     {"describe_table", describe_table, METH_O, nullptr},

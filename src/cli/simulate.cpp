@@ -4,7 +4,6 @@
 #include <memory>
 #include <utility>
 
-#include "base/units.h"
 #include "cli/reading.h"
 #include "query/results/results.h"
 #include "query/words/recording_text.h"
@@ -12,8 +11,6 @@
 
 namespace tidemark::cli {
 namespace {
-
-constexpr std::uint64_t kMinSimulatedMemory = 20 * kMiB;
 
 struct SimulateArguments : ReadingOptions {
   SimulateOptions what;

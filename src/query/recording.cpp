@@ -197,6 +197,7 @@ Result<std::shared_ptr<Recording>> Recording::open(const std::string& path, Read
   auto overview = open_sampled_overview(path, recording->choice_.progress, recording->choice_.rules);
   if (!overview) return overview.error();
   overview->load_blocks = [self = recording.get()] { return self->read_blocks(); };
+  if (!recording->choice_.name.empty()) overview->path = recording->choice_.name;
   recording->overview_ = std::move(*overview);
   return recording;
 }
@@ -208,6 +209,7 @@ Result<std::shared_ptr<const AttributedStore>> Recording::read_blocks() const {
   if (!choice_.with_blocks && FileVersion::of(path_) != version_) {
     return Error{fmt::format("{}: has changed since it was read; read it again", path_)};
   }
+  if (!choice_.name.empty()) store->path = choice_.name;
   return std::make_shared<const AttributedStore>(std::move(*store));
 }
 

@@ -75,6 +75,7 @@ struct ReadingChoice {
   ComponentRules rules = ComponentRules::built_in();
   ProgressFor progress = {};
   std::string python{};  ///< as choose_simulation() takes it
+  std::string name{};    ///< what results call the file; empty: its path
 };
 
 /// Safe to use from several threads.

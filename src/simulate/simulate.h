@@ -8,10 +8,14 @@
 
 #include "analyze/plan/simulation.h"
 #include "base/result.h"
+#include "base/units.h"
 #include "simulate/pytorch_replay.h"
 #include "store/symbols.h"
 
 namespace tidemark {
+
+/// The smallest SimulateOptions::memory: a segment of large blocks.
+inline constexpr std::uint64_t kMinSimulatedMemory = 20 * kMiB;
 
 enum class Replayer : std::uint8_t { any, pytorch, model };
 

@@ -5,14 +5,25 @@
 #include <libelf.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <utility>
 
 #include "base/demangle.h"
 #include "base/regular_file.h"
 #include "base/scoped_fd.h"
+#include "store/symbol_files.h"
 
 namespace tidemark {
+namespace {
+
+std::atomic<bool> opens_symbol_files{true};
+
+}  // namespace
+
+void leave_symbol_files_alone() {
+  opens_symbol_files = false;
+}
 
 Symbols::Symbols(const Definitions& definitions)
     : definitions_(definitions), names_(definitions.locations.size()), modules_(definitions.modules.size()) {}
@@ -187,6 +198,7 @@ ElfSymbols::ElfSymbols(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 ElfSymbols::~ElfSymbols() = default;
 
 Result<std::unique_ptr<ElfSymbols>> ElfSymbols::open(const std::string& path, const std::string& build_id) {
+  if (!opens_symbol_files) return Error{"is outside of what this process reads"};
   auto impl = std::make_unique<Impl>();
   auto file = open_regular_file(path);  // which the recording names
   if (!file) return file.error();

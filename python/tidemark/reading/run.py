@@ -25,6 +25,7 @@ if TYPE_CHECKING:  # each result's classes take milliseconds to make: they are i
     from tidemark.reading.results.leaks import Leaks
     from tidemark.reading.results.ledger import Ledger
     from tidemark.reading.results.patterns import Patterns
+    from tidemark.reading.results.simulate import Simulation
     from tidemark.reading.results.summary import JobSummary, Summary
     from tidemark.reading.results.table import Table
     from tidemark.reading.results.temporary import Temporary
@@ -225,6 +226,27 @@ class Run:
             "explain", Explanation, by=by, top=top, failures=failures, capacity=capacity, simulate=simulate, **chosen
         )
 
+    def simulate(
+        self,
+        settings: str | Iterable[str] = (),
+        *,
+        search: bool = False,
+        memory: str | int | None = None,
+        recorded: str | None = None,
+        device: str | None = None,
+        allocator: Literal["auto", "pytorch", "model"] = "auto",
+    ) -> Simulation:
+        """What other settings of PyTorch's allocator would have done. Each of ``settings`` is an alternative, such as
+        ``"expandable_segments:True"``; ``search`` adds those that are worth trying. ``memory``: what PyTorch may reserve on
+        each GPU, ``"24GiB"``. ``recorded``: the settings of the recorded program, if missing from the file. ``allocator``:
+        ``"pytorch"`` replays in another process of this interpreter, ``"model"`` in this one."""
+        from tidemark.reading.results.simulate import Simulation
+
+        sets = [settings] if isinstance(settings, str) else list(settings)
+        size = None if memory is None else str(memory)
+        handle = _engine.simulate(self._handle, sets, search, size, recorded, device, allocator)
+        return make_result(Simulation, handle, ["text", "json"])
+
     @property
     def blocks(self) -> ArrowTable:
         """Every recorded block, in order of birth: a row each."""
@@ -325,7 +347,8 @@ def read(
     rules = b"" if component_rules is None else os.fsencode(component_rules)
     if isinstance(source, (str, os.PathLike)):
         path = os.fspath(source)
-        return Run(_engine.open(os.fsencode(path), blocks, rules, progress, os.fsencode(sys.executable or "")), path)
+        python = os.fsencode(sys.executable or "")
+        return Run(_engine.open(os.fsencode(path), blocks, rules, progress, python, b""), path)
     return Job(read(path, blocks=blocks, component_rules=component_rules, progress=progress) for path in source)
 
 

@@ -7,12 +7,14 @@
 #include <array>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
 #include <sstream>
 
+#include "store/symbol_files.h"
 #include "unit/store/store_scenario.h"
 
 namespace tidemark {
@@ -160,6 +162,23 @@ TEST(Symbols, GivesModuleAndOffsetWhereTheFileIsGone) {
   ASSERT_EQ(symbols.missing().size(), 1U);
   EXPECT_EQ(symbols.missing()[0].locations, 1U);
   EXPECT_THAT(symbols.missing()[0].error.value_or(""), HasSubstr("No such file"));
+}
+
+// In a process of its own: it is for good.
+TEST(SymbolsDeathTest, LeavesFilesAloneWhereThatWasAskedFor) {
+  const std::string id = build_id_of(SYMBOL_TARGET);
+  ASSERT_TRUE(ElfSymbols::open(SYMBOL_TARGET, id).ok());
+  const auto leave_alone = [&] {
+    leave_symbol_files_alone();
+    const auto opened = ElfSymbols::open(SYMBOL_TARGET, id);
+    Scenario scenario;
+    const LocationId location = scenario.native(SYMBOL_TARGET, 0x1234, id);
+    Symbols symbols(scenario.definitions);
+    const std::string name = symbols.name(location).function;
+    std::fprintf(stderr, "%s: %s\n", name.c_str(), opened ? "opened" : opened.error().message.c_str());
+    std::exit(0);
+  };
+  EXPECT_EXIT(leave_alone(), ::testing::ExitedWithCode(0), R"(\+0x1234: is outside of what this process reads)");
 }
 
 TEST(Symbols, ListsAStacksFramesFromTheOutermost) {
