@@ -11,6 +11,8 @@ PROGRAM = Path(__file__).parent / "bin" / "tidemark"  # not resolved: in a build
 
 def main() -> None:
     """Becomes the program, with this process's arguments and environment; returns only by an error."""
+    if sys.argv[1:2] == ["mcp"] and sys.executable:
+        os.environ["TIDEMARK_PYTHON"] = sys.executable  # the server is a part of this package
     try:
         os.execv(PROGRAM, ["tidemark", *sys.argv[1:]])
     except OSError as error:

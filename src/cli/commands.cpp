@@ -36,6 +36,7 @@ std::span<const Command> commands() {
     ADD_COMMAND(report, "Read", "One offline HTML page with all results");
     ADD_COMMAND(export, "Read", "Export to PyTorch, Perfetto, pprof, speedscope, CSV or Parquet");
     ADD_COMMAND(model, "Read", "Size of a model's safetensors files, by module, layer and type");
+    ADD_COMMAND(mcp, "Read", "Let an assistant ask about recordings (Model Context Protocol)");
     ADD_COMMAND(interactive, "Watch", "Full-screen view of devices, processes, charts and findings");
     ADD_COMMAND(top, "Watch", "Like `interactive`, starting with the processes");
     ADD_COMMAND(profile, "Watch", "Memory of devices and processes over some time");

@@ -1,0 +1,1 @@
+"""``tidemark mcp``: recordings and snapshots of one folder, for assistants that speak the Model Context Protocol."""
