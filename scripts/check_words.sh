@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Output, JSON keys, documentation and names use the terms of docs/commands.md. This finds terms that were replaced; each
+# Output, JSON keys, documentation and names use the terms of docs/commands. This finds terms that were replaced; each
 # line below is an extended regular expression.
 cd "$(dirname "$0")/.." || exit 1
 

@@ -182,6 +182,94 @@ std::string roff_footer(const std::string& footer) {
   return text + (as_they_are ? ".fi\n" : "");
 }
 
+// Text of a cell of a table: what Markdown would take for its own is escaped, but for `code`.
+std::string cell(std::string_view text) {
+  std::string escaped;
+  bool code = false;
+  for (const char letter : text) {
+    if (letter == '`') code = !code;
+    if (letter == '|' || (!code && (letter == '*' || letter == '<'))) escaped += '\\';
+    escaped += letter;
+  }
+  return escaped;
+}
+
+std::string code_cell(const std::string& text) {
+  return cell("`" + text + "`");
+}
+
+// A long list of words is in the description, so that the column of names stays narrow.
+bool has_long_list(const OptionModel& option) {
+  constexpr std::size_t kMaxValueColumns = 30;
+  return option.value.size() > kMaxValueColumns && !option.choices().empty();
+}
+
+std::string markdown_option(const OptionModel& option) {
+  if (option.names.empty()) {
+    return fmt::format("| {} | {} | |\n", code_cell(option.argument + (option.repeated ? "..." : "")),
+                       cell(option.description));
+  }
+  const bool long_list = has_long_list(option);
+  std::string names;
+  for (const std::string& name : option.names) {
+    const bool last = &name == &option.names.back();
+    const std::string value = !last || option.value.empty() ? "" : " " + (long_list ? "NAME" : option.value);
+    names += (names.empty() ? "" : ", ") + code_cell(name + value);
+  }
+  std::string description = cell(option.description);
+  if (long_list) description += fmt::format(". One of `{}`", fmt::join(option.choices(), "`, `"));
+  return fmt::format("| {} | {} | {} |\n", names, description, option.required ? "required" : cell(option.initial));
+}
+
+// A table for each group of options; the first one has the arguments too.
+std::string markdown_options(const CommandModel& command) {
+  std::vector<OptionModel> all = command.arguments;
+  for (const OptionModel& option : command.options) {
+    if (option.names.back() != "--help") all.push_back(option);
+  }
+  std::string text;
+  std::string group;
+  for (const OptionModel& option : all) {
+    const bool other = !option.names.empty() && option.group != group && !group.empty();
+    if (!option.names.empty()) group = option.group;
+    if (other) text += fmt::format("\n{}:\n\n", option.group);
+    if (other || text.empty()) text += "| option | meaning | default |\n|---|---|---|\n";
+    text += markdown_option(option);
+  }
+  return text;
+}
+
+// The indented lines below "Examples:", without their indent.
+std::string examples_of(const std::string& footer) {
+  std::string text;
+  bool examples = false;
+  std::istringstream stream(footer);
+  for (std::string line; std::getline(stream, line);) {
+    if (examples && !line.starts_with("  ")) break;
+    if (examples) text += line.substr(2) + "\n";
+    if (line == "Examples:") examples = true;
+  }
+  return text;
+}
+
+std::string markdown_of_command(const CommandModel& command) {
+  const std::string options = markdown_options(command);
+  const std::string examples = examples_of(command.footer);
+  return fmt::format("```text\n{}\n```\n", command.usage) + (options.empty() ? "" : "\n" + options) +
+         (examples.empty() ? "" : fmt::format("\nExamples:\n\n```text\n{}```\n", examples));
+}
+
+std::string markdown_of_commands(const CommandModel& program) {
+  std::string text = "| | command | what it does |\n|---|---|---|\n";
+  std::string group;
+  for (const CommandModel& command : program.commands) {
+    text += fmt::format("| {} | [`{}`](commands/{}.md) | {} |\n", command.group == group ? "" : command.group,
+                        command.name, command.name, cell(command.description));
+    group = command.group;
+  }
+  return text;
+}
+
 std::string roff_commands(const CommandModel& program) {
   std::string text;
   for (const CommandModel& command : program.commands) {
@@ -213,6 +301,10 @@ std::string help_text(const CommandModel& command, std::size_t width) {
          commands_text(command.commands, width) + "\n" + footer_text(command.footer, width);
 }
 
+std::string help_markdown(const CommandModel& command) {
+  return command.commands.empty() ? markdown_of_command(command) : markdown_of_commands(command);
+}
+
 std::size_t help_width(int descriptor) {
   return std::clamp(terminal_width(descriptor).value_or(kUsual), kNarrowest, kWidest);
 }
@@ -222,23 +314,32 @@ int print_help(const CommandModel& command) {
 }
 
 std::function<int()> setup_help(CommandLine& app) {
-  auto wanted = std::make_shared<std::string>();
+  struct HelpOptions {
+    std::string command;
+    std::string to = "text";
+  };
+  auto options = std::make_shared<HelpOptions>();
   std::string names;
   for (const Command& command : commands()) {
     if (!command.group.empty()) names += (names.empty() ? "" : "|") + command.name;
   }
-  app.add_option("COMMAND", *wanted, "Command to show the help of")->type_name(names);
+  app.add_option("COMMAND", options->command, "Command to show the help of")->type_name(names);
+  app.add_option("--to", options->to, "Text, or the tables of options that the documentation has")
+      ->one_of("text|markdown");
   app.footer(
       "Without a command: the list of commands.\n\n"
       "Examples:\n"
       "  tidemark help\n"
       "  tidemark help run");
-  return [wanted, &app] {
+  return [options, &app] {
+    const auto show = [&](const CommandModel& model) {
+      return options->to == "markdown" ? print(help_markdown(model)) : print_help(model);
+    };
     const CommandModel program = command_model(app.program());
-    if (wanted->empty()) return print_help(program);
+    if (options->command.empty()) return show(program);
     const auto found = std::find_if(program.commands.begin(), program.commands.end(),
-                                    [&](const CommandModel& command) { return command.name == *wanted; });
-    return found == program.commands.end() ? unknown_command(*wanted) : print_help(*found);
+                                    [&](const CommandModel& command) { return command.name == options->command; });
+    return found == program.commands.end() ? unknown_command(options->command) : show(*found);
   };
 }
 

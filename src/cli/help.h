@@ -1,5 +1,5 @@
-// The text of --help and the manual page (the template share/man/tidemark.1.in), made from the model of the command
-// line.
+// The text of --help, the tables of options in docs/commands and the manual page (the template
+// share/man/tidemark.1.in), made from the model of the command line.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +17,10 @@ namespace tidemark::cli {
 
 /// Help of a command or of the whole program, with descriptions wrapped to `width` columns.
 [[nodiscard]] std::string help_text(const CommandModel& command, std::size_t width);
+
+/// Of a command: usage, tables of its options and examples, as Markdown. Of the whole program: the table of commands,
+/// with links relative to docs/.
+[[nodiscard]] std::string help_markdown(const CommandModel& command);
 
 /// As wide as the terminal, at most 100 columns; 80 where `descriptor` is none.
 [[nodiscard]] std::size_t help_width(int descriptor);

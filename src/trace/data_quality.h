@@ -1,5 +1,5 @@
 // The table of data-quality issues: for each id its name, severity and unit, and whether it makes the data incomplete.
-// docs/format.md and docs/commands.md list the same table; tests compare them with it.
+// docs/format.md and docs/commands/index.md list the same table; tests compare them with it.
 #pragma once
 
 #include <cstddef>

@@ -69,7 +69,7 @@ def _options(**given: object) -> dict[str, str]:
 class Run:
     """A recording or a PyTorch snapshot in memory: made by ``tidemark.read()``.
 
-    Every analysis is a method with the options of its command, all by keyword; ``docs/commands.md`` describes them.
+    Every analysis is a method with the options of its command, all by keyword; ``docs/commands`` describes them.
     ``device``, ``module``, ``component``, ``category`` and ``phase`` choose blocks. A wrong value is a ValueError that says
     what is allowed; what the recording does not have (a device, a mark, steps) is a TidemarkError. Sizes are bytes, times
     nanoseconds from the recording's start. Methods can be called from several threads, and let others run.

@@ -18,7 +18,7 @@
 
 namespace tidemark {
 
-/// How the least unused bytes go on. docs/commands.md has the conditions.
+/// How the least unused bytes go on. docs/commands/fragmentation.md has the conditions.
 enum class UnusedPattern : std::uint8_t {
   unknown = 0,    ///< too few allocations and frees
   stable = 1,     ///< within 5% of what is reserved since the latest change

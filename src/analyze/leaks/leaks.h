@@ -2,7 +2,7 @@
 //
 // A leak is growth that survives at the same phase of successive steps after warm-up, attributed to a stack. What each
 // step left behind is counted at the last step's start: blocks born in it that are still there and older than blocks of
-// that stack get where they are freed. docs/commands.md states the criterion.
+// that stack get where they are freed. docs/commands/leaks.md states the criterion.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // Causes of out-of-memory errors: the request, the memory that was allocated, cached and free, and the smallest changes
-// that would have let the request succeed. docs/commands.md defines the causes.
+// that would have let the request succeed. docs/commands/explain.md defines the causes.
 #pragma once
 
 #include <cstdint>

@@ -7,10 +7,11 @@
 namespace tidemark {
 namespace {
 
+// Links are relative to docs/; scripts/refresh_results.py makes them relative to the page that has the table.
 std::string link_to(const ObjectType& type) {
   std::string anchor;
   for (const char letter : type.name) anchor += static_cast<char>(std::tolower(letter));
-  return fmt::format("[{}](commands.md#{})", type.name, anchor);
+  return fmt::format("[{}](commands/index.md#{})", type.name, anchor);
 }
 
 std::string escaped(const std::string& text) {
@@ -132,7 +133,7 @@ std::string markdown(const DescribedResults& results, const std::string& module)
     KeyTable table(results.types);
     for (const DescribedCommand& other : results.commands) {
       if (other.name == command.name) continue;
-      table.set_place(other.type, fmt::format("object as of [{}](commands.md#{})", other.name, other.name));
+      table.set_place(other.type, fmt::format("object as of [{}](commands/{}.md)", other.name, other.name));
     }
     table.add(*results.types.find(command.type), "");
     if (command.type_of_several.empty()) return table.text();

@@ -29,7 +29,7 @@ void add_failures(std::string& out, const Explanation& explanation);
 /// At most three changes that would have let a failed request succeed; nothing where none is known.
 void add_ranked_fixes(std::string& out, const OomFailure& failure);
 
-/// What programs read: all the results as one JSON document. docs/commands.md describes it.
+/// What programs read: all the results as one JSON document. docs/commands/report.md describes it.
 /// `ranks`: of several recordings.
 std::string data_block(const std::vector<PageContents>& pages, const RankComparison* ranks);
 

@@ -22,6 +22,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 using ::testing::internal::CaptureStderr;
 using ::testing::internal::GetCapturedStderr;
 
@@ -126,16 +127,16 @@ TEST(Application, EveryCommandHasExamples) {
   }
 }
 
-TEST(Application, EveryCommandAndOptionIsInTheManualPageAndTheDocs) {
+TEST(Application, EveryCommandAndOptionIsInTheManualPageAndOnThePageOfTheCommand) {
   std::stringstream manual;
   manual << std::ifstream(MANUAL_PAGE).rdbuf();
-  std::stringstream page;
-  page << std::ifstream(SOURCE_DIR "/docs/commands.md").rdbuf();
   std::string plain = manual.str();
   std::erase(plain, '\\');  // "\-\-format"
   const Application application = make_application();
   for (const CommandModel& command : command_model(*application.app).commands) {
-    EXPECT_THAT(page.str(), HasSubstr("## " + command.name));
+    std::stringstream page;
+    page << std::ifstream(SOURCE_DIR "/docs/commands/" + command.name + ".md").rdbuf();
+    EXPECT_THAT(page.str(), StartsWith("# " + command.name + "\n"));
     EXPECT_THAT(plain, HasSubstr(".SS \"tidemark " + command.name + "\""));
     for (const OptionModel& option : command.options) {
       for (const std::string& name : option.names) {
@@ -226,6 +227,44 @@ TEST(Help, OfACommandIsThatOfItsOption) {
   const auto [code, message] = run({"help", "tabel"});
   EXPECT_EQ(code, kError);
   EXPECT_EQ(message, "tidemark: unknown command 'tabel'; did you mean 'table'?\n");
+}
+
+TEST(Help, AsMarkdownHasTheUsageTablesOfOptionsAndTheExamples) {
+  const CommandModel show = {
+      .name = "show",
+      .description = "Show a file",
+      .usage = "tidemark show [OPTIONS] FILE...",
+      .arguments = {{.argument = "FILE", .description = ".tide files", .repeated = true}},
+      .options = {{.names = {"-h", "--help"}, .group = "Options", .description = "Print this help"},
+                  {.names = {"-o", "--output"},
+                   .value = "FILE",
+                   .group = "Options",
+                   .description = "Where to, such as 'a*' or `b*`",
+                   .initial = "stdout"},
+                  {.names = {"--to"}, .value = "x|y", .group = "Options", .description = "Format", .required = true},
+                  {.names = {"--by"},
+                   .value = "first-of-all|second-of-all|third-of-all",
+                   .group = "Choice",
+                   .description = "Groups"}},
+      .footer = "A paragraph.\n\nExamples:\n  tidemark show\n  tidemark show -o x\n\nThe end."};
+  EXPECT_EQ(help_markdown(show),
+            "```text\ntidemark show [OPTIONS] FILE...\n```\n\n"
+            "| option | meaning | default |\n|---|---|---|\n"
+            "| `FILE...` | .tide files | |\n"
+            "| `-o`, `--output FILE` | Where to, such as 'a\\*' or `b*` | stdout |\n"
+            "| `--to x\\|y` | Format | required |\n"
+            "\nChoice:\n\n| option | meaning | default |\n|---|---|---|\n"
+            "| `--by NAME` | Groups. One of `first-of-all`, `second-of-all`, `third-of-all` |  |\n"
+            "\nExamples:\n\n```text\ntidemark show\ntidemark show -o x\n```\n");
+  const CommandModel program = {.name = "tidemark",
+                                .commands = {{.name = "run", .group = "Record", .description = "Record"},
+                                             {.name = "plan", .group = "Record", .description = "A|B"},
+                                             show}};
+  EXPECT_EQ(help_markdown(program),
+            "| | command | what it does |\n|---|---|---|\n"
+            "| Record | [`run`](commands/run.md) | Record |\n"
+            "|  | [`plan`](commands/plan.md) | A\\|B |\n"
+            "|  | [`show`](commands/show.md) | Show a file |\n");
 }
 
 TEST(Manual, IsMadeFromTheModel) {

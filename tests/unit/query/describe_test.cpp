@@ -261,7 +261,7 @@ TEST(Describe, WritesATableOfKeys) {
 | `side` | `"left"`, `"right"` | where it is |
 | `remark` | string; may be absent |  |
 | `leaves` | list of objects | largest first |
-| `leaves[].…` | keys of [Place](commands.md#place) | |
+| `leaves[].…` | keys of [Place](commands/index.md#place) | |
 | `leaves[].bytes` | integer |  |
 | `leaves[].children` | list of objects as `leaves[]` |  |
 | `measured` | list of objects |  |

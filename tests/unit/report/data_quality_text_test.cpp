@@ -108,13 +108,14 @@ TEST(DataQualityText, ListsTheFirstEightNames) {
             "and 2 more");
 }
 
-TEST(DataQualityDocs, CommandsListsTheTable) {
+TEST(DataQualityDocs, PageListsTheTable) {
   std::string table = "| id | severity | unit | incomplete | text |\n|---|---|---|---|---|\n";
   for (const QualityFacts& facts : kQualityTable) {
     table += fmt::format("| `{}` | {} | {} | {} | {} |\n", facts.name, name_of(facts.severity), name_of(facts.unit),
                          facts.incomplete ? "yes" : "no", quality_template(facts.id).text);
   }
-  EXPECT_NE(read_page("commands.md").find(table + "\n"), std::string::npos) << "docs/commands.md needs\n" << table;
+  EXPECT_NE(read_page("commands/index.md").find(table + "\n"), std::string::npos) << "docs/commands/index.md needs\n"
+                                                                                  << table;
 }
 
 TEST(DataQualityDocs, FormatListsTheCodes) {
