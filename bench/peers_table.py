@@ -1,4 +1,4 @@
-"""Tables in Markdown, as docs/performance.md has them."""
+"""Tables in Markdown, as docs/performance.md and bench/results have them."""
 
 
 def cell(value):
