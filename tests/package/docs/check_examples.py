@@ -9,7 +9,7 @@ repository's examples/ and tests/. What differs from run to run (times, dates, p
 in percent) may differ, and so may spaces. `python` is this interpreter, or with the comment `<!-- python: cuda -->` at the
 page's top the one in TIDEMARK_PHANTOM_PYTHON, for the phantom GPU. A page with `<!-- attempts: 3 -->` that differs is run again,
 so many times at most: threads of PyTorch let go of a tensor a moment earlier or later, which a rounded size may show. --update
-puts what was printed into the page where it differs.
+puts what was printed into the page where it differs; output that ends with a line `...` there keeps its number of lines.
 """
 
 from __future__ import annotations
@@ -58,6 +58,14 @@ def examples(block: str) -> list[tuple[str, str]]:
     return [(command, output) for command, output in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE)]
 
 
+def updated(expected: str, printed: str) -> str:
+    """The new output of a command; as many lines as before where the last one was `...`."""
+    before, now = expected.splitlines(), printed.rstrip().splitlines()
+    if before and before[-1].strip() == ANY and len(now) >= len(before):
+        now = [*now[: len(before) - 1], ANY]
+    return "".join(line + "\n" for line in now)
+
+
 def environment(python: str) -> dict[str, str]:
     build = Path(os.environ["TIDEMARK_BUILD"]).resolve()
     return {
@@ -91,7 +99,7 @@ def check(page: Path, python: str, update: bool) -> bool:
                 if not equal(comparable(expected), printed):
                     print(f"{page}: $ {command}")
                     if update:
-                        expected = done.stdout.rstrip() + "\n"
+                        expected = updated(expected, done.stdout)
                     else:
                         good = False
                         lines = difflib.unified_diff(comparable(expected), printed, "in the page", "printed", lineterm="")
