@@ -34,7 +34,7 @@ def test_sources_alone_say_what_is_missing(tmp_path: Path) -> None:
     code = "import tidemark; tidemark.read"
     result = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env={}, capture_output=True, text=True, check=False)
     last = result.stderr.splitlines()[-1]
-    assert last.startswith("ImportError: tidemark has no _engine and _recorder here: `pip install tidemark-profiler`")
+    assert last.startswith("ImportError: tidemark has no _engine and _recorder here: `pip install .` in a clone brings them")
 
 
 def test_a_free_threaded_interpreter_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ def main() -> None:
     except OSError as error:
         sys.exit(
             f"tidemark: {PROGRAM} does not start: {error.strerror}. "
-            "`pip install tidemark-profiler` brings it; in a checkout, put build/release/python on PYTHONPATH"
+            "`pip install .` in a clone brings it; or build, and put build/release/python on PYTHONPATH"
         )
 
 

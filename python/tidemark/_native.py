@@ -18,5 +18,5 @@ def explained(error: ImportError) -> ImportError:
     if sysconfig.get_config_var("Py_GIL_DISABLED"):
         reason = f"free-threaded {python}t loads no modules of the stable ABI; {python} does, and `tidemark run` needs none"
     else:
-        reason = "`pip install tidemark-profiler` brings them; in a checkout, build and put build/release/python on PYTHONPATH"
+        reason = "`pip install .` in a clone brings them; or build, and put build/release/python on PYTHONPATH"
     return ImportError(f"tidemark has no {' and '.join(missing)} here: {reason}", name=error.name, path=error.path)
