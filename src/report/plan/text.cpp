@@ -49,7 +49,11 @@ std::string to_text(const Plan& plan, const Terminal& terminal) {
   text += "\n" + paint(terminal, Tone::heading, "Uncertainty") + "\n";
   for (const std::string& sentence : uncertainties(plan)) text += "  " + sentence + "\n";
   if (plan.devices.empty()) return text;
-  return text + next_text(plan.devices.front().recording, "report", "the recording of this plan as one page", terminal);
+  const PlannedDevice& first = plan.devices.front();
+  if (first.summary.totals.out_of_memory_count != 0) {
+    return text + next_text(first.recording, "explain", "fixes that would have been enough", terminal);
+  }
+  return text + next_text(first.recording, "report", "the recording of this plan as one page", terminal);
 }
 
 }  // namespace tidemark
