@@ -543,7 +543,12 @@ int run(PlanOptions& options, const CommandLine& app) {
     planned.ending_signal = child.ending_signal();
     planned.oom_kills = oom_kills.count();
     planned.kills_of_own_group = oom_kills.counts_own_group();
-    return conclude(planned, options.format, [&] { return plan_without_limit(options, words, command); });
+    return conclude(planned, options.format, [&]() -> std::optional<std::uint64_t> {
+      if (options.steps != 0) return plan_without_limit(options, words, command);
+      // A program that runs to its end would write its files once more.
+      say_printable("it does not fit; to see what it needs, plan it once more with --memory 4TiB");
+      return std::nullopt;
+    });
   });
 }
 

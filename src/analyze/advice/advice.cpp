@@ -42,8 +42,6 @@ constexpr AdviceRule kRules[] = {
     {AdviceKind::failed_call, advice::failed_call, false},
     {AdviceKind::repeated_concatenation, advice::repeated_concatenation, false},
     {AdviceKind::collected_results, advice::collected_results, false},
-    {AdviceKind::key_value_cache, advice::key_value_cache, true},
-    {AdviceKind::adapter_input_casts, advice::adapter_input_casts, true},
 };
 
 template <typename Sums>

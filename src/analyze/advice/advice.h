@@ -43,8 +43,6 @@ enum class AdviceKind : std::uint8_t {
   failed_call,               ///< what a call holds that ran out of memory: its exception keeps it
   repeated_concatenation,    ///< a tensor made anew, larger each time, beside the one before
   collected_results,         ///< results of many calls, without graphs, that are collected and freed together
-  key_value_cache,           ///< use_cache=False: Transformers fills a cache for generation while it trains
-  adapter_input_casts,       ///< adapters in another precision than the model: PEFT converts each input
 };
 inline constexpr EnumName<AdviceKind> kAdviceKindNames[] = {
     {AdviceKind::checkpoint_activations, "checkpoint_activations"},
@@ -69,9 +67,7 @@ inline constexpr EnumName<AdviceKind> kAdviceKindNames[] = {
     {AdviceKind::kept_over_steps, "kept_over_steps"},
     {AdviceKind::failed_call, "failed_call"},
     {AdviceKind::repeated_concatenation, "repeated_concatenation"},
-    {AdviceKind::collected_results, "collected_results"},
-    {AdviceKind::key_value_cache, "key_value_cache"},
-    {AdviceKind::adapter_input_casts, "adapter_input_casts"}};
+    {AdviceKind::collected_results, "collected_results"}};
 [[nodiscard]] constexpr std::string_view name_of(AdviceKind kind) {
   return name_in(kAdviceKindNames, kind);
 }

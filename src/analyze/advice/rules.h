@@ -68,8 +68,6 @@ std::vector<EarlierFree> kept_over_steps(const Subject& subject);
 std::vector<EarlierFree> failed_call(const Subject& subject);
 std::vector<EarlierFree> repeated_concatenation(const Subject& subject);
 std::vector<EarlierFree> collected_results(const Subject& subject);
-std::vector<EarlierFree> key_value_cache(const Subject& subject);
-std::vector<EarlierFree> adapter_input_casts(const Subject& subject);
 
 /// The repeated layer that a module belongs to: its path up to the outermost number, "model.layers.3". Empty: in none.
 [[nodiscard]] std::string layer_of(const std::string& path);

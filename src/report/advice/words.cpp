@@ -70,10 +70,6 @@ constexpr AdviceWords kWords[] = {
      "collect the parts in a list, on the CPU where the GPU does not need them, and concatenate them once"},
     {AdviceKind::collected_results, "Results of many calls are collected on the device, and freed together",
      "move each result to the CPU where it is collected (.cpu()), or keep only what is read later"},
-    {AdviceKind::key_value_cache, "A cache of keys and values, which only generation reads, is filled while training",
-     "pass use_cache=False to the model, or set model.config.use_cache = False"},
-    {AdviceKind::adapter_input_casts, "Inputs of the adapters are converted to another precision",
-     "keep the adapters in the model's precision: get_peft_model(..., autocast_adapter_dtype=False)"},
 };
 
 const AdviceWords& words_of(AdviceKind kind) {

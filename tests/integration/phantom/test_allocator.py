@@ -77,12 +77,15 @@ class Allocator(Case):
         """What the device says is used is the context, with libraries, and what PyTorch has reserved, at the time of the last sample."""
         (device,) = self.json_of("ledger", "--at", "end", "--device", name)["devices"]
         ledger = device["ledger"]
-        before = [event for event in events if event.get("device") == name and event["time_ns"] <= ledger["time_ns"]]
+        of_device = [event for event in events if event.get("device") == name]
+        before = [event for event in of_device if event["time_ns"] <= ledger["time_ns"]]
         reserved, allocated = before[-1]["total_reserved"], before[-1]["total_allocated"]
+        # The driver gives and takes a segment shortly before PyTorch reports it: the sample may lie between.
+        changing = of_device[len(before)]["total_reserved"] - reserved if len(before) < len(of_device) else 0
         lines = {line["part"]: line["bytes"] for line in ledger["lines"]}
         self.assertEqual(lines["pytorch"], reserved)
-        self.assertLessEqual(CONTEXT, lines["context"])
-        self.assertLessEqual(lines["context"], most_context)  # the driver may take memory after the sample
+        self.assertLessEqual(CONTEXT, lines["context"] - min(changing, 0))
+        self.assertLessEqual(lines["context"], most_context + max(changing, 0))  # the driver may take memory after the sample
         self.assertEqual((ledger["used_bytes"], ledger["unexplained_bytes"]), (lines["context"] + reserved, 0))
         self.assertEqual((ledger["allocated_bytes"], ledger["cached_bytes"]), (allocated, reserved - allocated))
 

@@ -97,7 +97,7 @@ class Follow(Case):
         self.assertGreaterEqual(len(titles), 2)
         self.assertIn(": in progress, ", titles[0])
         self.assertIn(": ended, ", titles[-1])
-        self.assertIn("recording is in progress", (first + output).decode())
+        self.assertIn("Data quality: still recording", (first + output).decode())
         self.assertEqual(last, self.read("summary", self.output).decode().strip())
 
         output, errors = by_pid.communicate()

@@ -175,6 +175,19 @@ class Plan(Case):
         self.assertIn(b"the program was interrupted before a training step was complete", stderr)
         self.assertEqual(self.recordings(), [])
 
+    @unittest.skipUnless(HAS_CUDA, "this PyTorch is built without CUDA")
+    def test_what_a_program_that_does_not_fit_needs(self):
+        """It is what a plan on a larger GPU uses. A program that runs to its end is not run twice."""
+        (device,) = json.loads(self.plan("--steps", "1", "--format", "json").stdout)["devices"]
+        small = ("-f", "--memory", f"{device['device_used_bytes'] - (8 << 20)}")
+        done = self.plan(*small, "--steps", "1")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn(b"does not fit on H200", done.stdout)
+        needed = f"needs {device['device_used_bytes'] / (1 << 20):.1f} MiB on each GPU: fits on "
+        self.assertIn(needed, done.stdout.decode())
+        done = self.plan(*small, "--steps", "0")
+        self.assertEqual((done.returncode, b"needs" in done.stdout), (1, False), done.stderr)
+
     @unittest.skipIf(HAS_CUDA, "this PyTorch is built with CUDA")
     def test_a_pytorch_without_cuda(self):
         self.assert_error(self.plan(), "is built without CUDA; a plan needs a build for CUDA, which needs no GPU")

@@ -696,42 +696,6 @@ TEST(FindAdvice, FindsTemporaryTensorsOfAnOptimizerStep) {
   EXPECT_EQ(saving(AllocationOrigin::nothing_known), 0U);
 }
 
-// Two layers, each with 30 MiB of activations and 10 MiB of what the library's code makes, all held until the backward
-// pass: 20 MiB less at the peak without it. Not in a program that makes no backward pass.
-TEST(FindAdvice, FindsWhatLibrariesMakeInForwardPasses) {
-  const auto run = [](const char* function, const char* file, bool trains) {
-    Loop loop;
-    loop.allocate("weights", 10, Phase::other, Category::parameter);
-    const LocationId outer = loop.scenario.python("forward", "/home/me/train.py", 7);
-    const StackId of_layer = loop.scenario.stack({outer});
-    const StackId of_library = loop.scenario.stack(
-        {outer, loop.scenario.python(function, file, 40), loop.scenario.python("cat", "torch/functional.py", 3)});
-    for (const char* layer : {"0", "1"}) {
-      loop.stack = of_layer;
-      loop.allocate(std::string("activation") + layer, 30, Phase::forward, Category::activation);
-      loop.stack = of_library;
-      loop.allocate(std::string("library") + layer, 10, Phase::forward, Category::activation);
-    }
-    loop.stack = of_layer;
-    if (trains) loop.allocate("gradient", 5, Phase::backward, Category::gradient);
-    for (const char* layer : {"0", "1"}) {
-      loop.free(std::string("activation") + layer);
-      loop.free(std::string("library") + layer);
-    }
-    return loop.advice();
-  };
-  const char* cache = "/usr/lib/python3/site-packages/transformers/cache_utils.py";
-  const auto cached = run("DynamicLayer.update", cache, true);
-  ASSERT_TRUE(cached.contains(AdviceKind::key_value_cache));
-  EXPECT_EQ(cached.at(AdviceKind::key_value_cache).avoidable_peak_bytes, 20 * kMiB);
-  EXPECT_FALSE(run("DynamicLayer.update", cache, false).contains(AdviceKind::key_value_cache));
-  const auto cast = run("BaseTunerLayer._cast_input_dtype", "/x/peft/tuners/tuners_utils.py", true);
-  ASSERT_TRUE(cast.contains(AdviceKind::adapter_input_casts));
-  EXPECT_EQ(cast.at(AdviceKind::adapter_input_casts).avoidable_peak_bytes, 20 * kMiB);
-  EXPECT_FALSE(cast.contains(AdviceKind::key_value_cache));
-  EXPECT_FALSE(run("update", "/home/me/cache.py", true).contains(AdviceKind::key_value_cache));
-}
-
 // Three epochs of seven steps, each of which keeps 20 MiB until the epoch ends: 140 MiB at most, instead of 20.
 TEST(FindAdvice, FindsWhatIsKeptOverSteps) {
   const auto run = [](bool is_of_model) {
