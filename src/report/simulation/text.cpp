@@ -13,10 +13,6 @@
 namespace tidemark {
 namespace {
 
-std::string count_cell(const std::optional<std::uint64_t>& count) {
-  return count ? format_count(*count) : "n/a";
-}
-
 // Reserved and not allocated, at the recorded peak of allocated memory.
 std::string unused_cell(const AllocatorState& state) {
   if (!state.reserved || !state.allocated || *state.reserved < *state.allocated) return "n/a";
@@ -36,13 +32,11 @@ std::string end_cell(const SimulatedSettings& run) {
 
 std::string device_text(const Simulation& simulation, std::size_t index, const Terminal& terminal) {
   const SimulatedDevice& device = simulation.devices[index];
-  Columns columns({"peak reserved", "saved", "peak allocated", "unused then", "largest free", "retries", "segments",
-                   "out of memory", "settings"});
+  Columns columns({"peak reserved", "saved", "peak allocated", "unused at peak", "out of memory", "settings"});
   const auto add = [&](const AllocatorOutcome& outcome, const std::string& saved, const std::string& end,
                        const std::string& settings) {
     columns.add({format_bytes(outcome.peak_reserved), saved, format_bytes(outcome.peak_allocated),
-                 unused_cell(outcome.at_peak), bytes_text(outcome.at_peak.largest_free), count_cell(outcome.retries),
-                 count_cell(outcome.segments), end, settings});
+                 unused_cell(outcome.at_peak), end, settings});
   };
   const auto add_run = [&](const SimulatedSettings& run, const std::string& settings) {
     add(run.devices[index], saving_cell(simulation.saving(run, index)), end_cell(run), settings);
