@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/units.h"
 #include "query/words/attribution.h"
@@ -236,8 +239,8 @@ std::string all_text(const Summary& summary, const Terminal& terminal) {
 }
 
 // What else is known, in a line each; of the data's quality only what limits the answer.
-std::string short_text(const Summary& summary, const Terminal& terminal) {
-  std::string text = "\n";
+std::string short_text(const Summary& summary, const std::string& other_devices, const Terminal& terminal) {
+  std::string text = "\n" + other_devices;
   for (const LedgerExtremes& ledger : summary.ledgers) text += ledger_line(ledger, terminal);
   text += host_line(summary, terminal);
   if (!summary.failure && !summary.out_of_memory.empty()) text += out_of_memory_text(summary, terminal).substr(1);
@@ -270,12 +273,20 @@ std::string to_text(const Summary& summary, const Terminal& terminal) {
     return device.totals.device.type != DeviceType::cpu && device.totals.peak_allocated_at_ns.has_value();
   };
   const bool gpu = std::ranges::any_of(summary.devices, on_gpu);
-  text += join_devices(summary.devices, [&](const SummaryDevice& device) {
+  std::vector<std::string> devices;
+  std::string lines;  // of CPUs beside a GPU
+  for (const SummaryDevice& device : summary.devices) {
     const bool one_line = !terminal.all && gpu && device.totals.device.type == DeviceType::cpu;
-    return device_text(device, one_line, !summary.failure, terminal);
-  });
+    std::string part = device_text(device, one_line, !summary.failure, terminal);
+    if (one_line) {
+      lines += part;
+    } else {
+      devices.push_back(std::move(part));
+    }
+  }
+  text += join_devices(devices);
   if (summary.devices.empty()) text += no_events_text(summary.recording);
-  return text + (terminal.all ? all_text(summary, terminal) : short_text(summary, terminal)) +
+  return text + (terminal.all ? all_text(summary, terminal) : short_text(summary, lines, terminal)) +
          next_of(summary, terminal);
 }
 
