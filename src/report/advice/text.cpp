@@ -15,11 +15,7 @@ namespace tidemark {
 namespace {
 
 FittedText change_of(const Advice& advice) {
-  return [&advice](std::size_t width) {
-    const std::string change = advice_change(advice);
-    const std::string place = advice_place(advice, width == 0 ? 0 : width / 2);
-    return fit_beginning(place.empty() ? change : fmt::format("{}: {}", place, change), width);
-  };
+  return [&advice](std::size_t width) { return fit_beginning(advice_change_at(advice, width / 2), width); };
 }
 
 }  // namespace

@@ -102,6 +102,11 @@ std::string advice_place(const Advice& advice, std::size_t width) {
   return fmt::format("{} and {} more", printable(paths[0]), format_count(paths.size() - 1));
 }
 
+std::string advice_change_at(const Advice& advice, std::size_t width) {
+  const std::string place = advice_place(advice, width);
+  return place.empty() ? advice_change(advice) : fmt::format("{}: {}", place, advice_change(advice));
+}
+
 std::string saving_text(const Advice& advice) {
   return (advice.known_as == Confidence::exact ? "" : "~") + format_bytes(advice.avoidable_peak_bytes);
 }

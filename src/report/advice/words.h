@@ -17,6 +17,9 @@ namespace tidemark {
 /// "saves 10.0 MiB of the peak (derived from stacks and lifetimes)".
 [[nodiscard]] std::string advice_saving(const Advice& advice);
 
+/// "layers.{0-5}: checkpoint the layers (...)". `width`: of the place; 0 = unlimited.
+[[nodiscard]] std::string advice_change_at(const Advice& advice, std::size_t width);
+
 /// What the change saves of the peak: "40.2 MiB", with "~" before an estimate.
 [[nodiscard]] std::string saving_text(const Advice& advice);
 

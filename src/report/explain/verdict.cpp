@@ -53,24 +53,22 @@ int rank_of(const OomFix& fix) {
   }
 }
 
-std::string change_text(const OomAdvice& advice) {
+RankedFix fix_of(const OomAdvice& advice) {
   constexpr std::size_t kPlaceWidth = 60;
-  const std::string place = advice_place(advice, kPlaceWidth);
-  return place.empty() ? advice_change(advice) : fmt::format("{}: {}", place, advice_change(advice));
+  return {advice_change_at(advice, kPlaceWidth), advice.avoidable_peak_bytes, advice.known_as == Confidence::exact};
 }
 
 std::string numbered(const std::vector<RankedFix>& fixes) {
   std::string text;
   for (std::size_t n = 0; n < fixes.size(); ++n) {
-    text += fmt::format("  {}. {}: {}{}\n", n + 1, fixes[n].change, fixes[n].certain ? "-" : "~-",
-                        format_bytes(fixes[n].bytes));
+    text += fmt::format("  {}. {}: {}\n", n + 1, fixes[n].change, bytes_text(fixes[n]));
   }
   return text;
 }
 
 }  // namespace
 
-std::vector<RankedFix> ranked_fixes(const OomFailure& failure, std::size_t most) {
+std::vector<RankedFix> ranked_fixes(const OomFailure& failure) {
   std::vector<RankedFix> fixes;
   const auto add = [&](const OomFix& fix) { fixes.push_back({fix_text(failure, fix), fix.bytes, fix.certain}); };
   std::vector<OomFix> others = failure.fixes;
@@ -79,19 +77,21 @@ std::vector<RankedFix> ranked_fixes(const OomFailure& failure, std::size_t most)
     if (fix.kind == OomFixKind::stop_leak) add(fix);
   }
   for (const OomAdvice& advice : failure.advice) {
-    if (advice.suffices == true) {
-      fixes.push_back({change_text(advice), advice.avoidable_peak_bytes, advice.known_as == Confidence::exact});
-    }
+    if (advice.suffices == true) fixes.push_back(fix_of(advice));
   }
   for (const OomFix& fix : others) {
     if (fix.kind != OomFixKind::stop_leak) add(fix);
   }
-  if (fixes.size() > most) fixes.resize(most);
+  if (fixes.size() > kMaxFixes) fixes.resize(kMaxFixes);
   return fixes;
 }
 
+std::string bytes_text(const RankedFix& fix) {
+  return (fix.certain ? "-" : "~-") + format_bytes(fix.bytes);
+}
+
 std::string fixes_text(const OomFailure& failure, const Terminal& terminal) {
-  const std::vector<RankedFix> fixes = ranked_fixes(failure, kMaxFixes);
+  const std::vector<RankedFix> fixes = ranked_fixes(failure);
   if (!fixes.empty()) {
     const char* title = fixes.size() == 1 ? "Fix that would have been enough:" : "Fixes that would have been enough:";
     return paint(terminal, Tone::heading, title) + "\n" + numbered(fixes);
@@ -99,7 +99,7 @@ std::string fixes_text(const OomFailure& failure, const Terminal& terminal) {
   std::vector<RankedFix> savings;
   for (const OomAdvice& advice : failure.advice) {
     if (savings.size() == kMaxFixes) break;
-    savings.push_back({change_text(advice), advice.avoidable_peak_bytes, advice.known_as == Confidence::exact});
+    savings.push_back(fix_of(advice));
   }
   if (savings.empty()) return {};
   const bool unknown = std::ranges::any_of(failure.advice, [](const OomAdvice& advice) { return !advice.suffices; });
@@ -123,8 +123,8 @@ std::vector<std::string> device_oom_lines(const Explanation& explanation,
     const TopAllocation& held = failure.top_allocations[index];
     lines.push_back(holder_line(held.bytes, held.share, held.stack));
   }
-  for (const RankedFix& fix : ranked_fixes(failure, 1)) {
-    lines.push_back(fmt::format("  fix: {}: {}{}", fix.change, fix.certain ? "-" : "~-", format_bytes(fix.bytes)));
+  if (const std::vector<RankedFix> fixes = ranked_fixes(failure); !fixes.empty()) {
+    lines.push_back(fmt::format("  fix: {}: {}", fixes.front().change, bytes_text(fixes.front())));
   }
   return lines;
 }

@@ -38,9 +38,11 @@ struct RankedFix {
   std::uint64_t bytes = 0;  ///< that it frees, gives or asks for less
   bool certain = true;
 };
-/// At most `most` of them: changes of the program that would have been enough, what saves most first, then those of
-/// settings, limits and the request.
-[[nodiscard]] std::vector<RankedFix> ranked_fixes(const OomFailure& failure, std::size_t most);
+/// At most three: changes of the program that would have been enough, what saves most first, then those of settings,
+/// limits and the request.
+[[nodiscard]] std::vector<RankedFix> ranked_fixes(const OomFailure& failure);
+/// "-20.0 GiB", with "~" before an estimate.
+[[nodiscard]] std::string bytes_text(const RankedFix& fix);
 /// "Fixes that would have been enough:" and a numbered line for each of three; nothing where none is known. Where no
 /// change is enough by itself, the largest savings are listed as such.
 [[nodiscard]] std::string fixes_text(const OomFailure& failure, const Terminal& terminal);

@@ -81,13 +81,11 @@ void add_top_allocations(std::string& out, const OomFailure& failure) {
 }  // namespace
 
 void add_ranked_fixes(std::string& out, const OomFailure& failure) {
-  constexpr std::size_t kMost = 3;
-  const std::vector<RankedFix> fixes = ranked_fixes(failure, kMost);
+  const std::vector<RankedFix> fixes = ranked_fixes(failure);
   if (fixes.empty()) return;
   out += "<p><b>Fixes that would have been enough</b></p>\n<ol>\n";
   for (const RankedFix& fix : fixes) {
-    fmt::format_to(std::back_inserter(out), "<li>{}: <b>{}{}</b></li>\n", escaped(fix.change), fix.certain ? "-" : "~-",
-                   format_bytes(fix.bytes));
+    fmt::format_to(std::back_inserter(out), "<li>{}: <b>{}</b></li>\n", escaped(fix.change), bytes_text(fix));
   }
   out += "</ol>\n";
 }
