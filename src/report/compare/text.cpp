@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "base/arithmetic.h"
@@ -26,6 +27,13 @@ std::string signed_text(std::int64_t change, std::string (*format)(std::uint64_t
 
 std::string signed_bytes(std::int64_t change) {
   return signed_text(change, format_bytes);
+}
+
+/// "+33.3%"; "n/a" of a change from nothing.
+std::string relative_text(std::int64_t change, std::uint64_t from) {
+  if (change == 0) return difference_text(0.0);
+  return difference_text(from == 0 ? std::nullopt
+                                   : std::optional(static_cast<double>(change) / static_cast<double>(from)));
 }
 
 std::string recording_line(const char* name, const RecordingInfo& recording) {
@@ -61,12 +69,7 @@ void add_total(Columns& columns, const char* name, const ComparedTotal& total,
   if (!total.a && !total.b) return;
   const auto value = [&](const std::optional<std::uint64_t>& side) { return side ? format(*side) : kUnknown; };
   const auto change = total.change();
-  std::string share = kUnknown;
-  if (change == 0)
-    share = "0.0%";
-  else if (change && *total.a != 0) {
-    share = fmt::format("{:+.1f}%", static_cast<double>(*change) / static_cast<double>(*total.a) * 100);
-  }
+  const std::string share = change ? relative_text(*change, *total.a) : kUnknown;
   columns.add({value(total.a), value(total.b), change ? signed_text(*change, format) : kUnknown, share, name});
 }
 
@@ -141,8 +144,7 @@ std::string verdict_line(const ComparedDevice& device, const Terminal& terminal)
   const std::int64_t change = peak.change().value_or(0);
   const std::string name = paint(terminal, Tone::heading, to_string(device.device));
   if (change == 0) return fmt::format("{}: the same peak, {} allocated\n", name, format_bytes(*peak.a));
-  const std::string share =
-      *peak.a == 0 ? "" : fmt::format(", {:+.1f}%", static_cast<double>(change) / static_cast<double>(*peak.a) * 100);
+  const std::string share = *peak.a == 0 ? "" : ", " + relative_text(change, *peak.a);
   return fmt::format("{}: the peak {} from {} to {} allocated ({}{})\n", name, change > 0 ? "grew" : "shrank",
                      format_bytes(*peak.a), format_bytes(*peak.b), signed_bytes(change), share);
 }
