@@ -114,7 +114,7 @@ def test_stacks_and_modules_that_grow(report: dict[str, Any]) -> None:
 def test_mistakes_and_who_holds_what_leaks(report: dict[str, Any]) -> None:
     (source,) = report["tracking"]["sources"]
     assert source["leaks"]["verdict"] == "leak"
-    mistakes = {(group["mistake"]["name"], group["mistake"]["known_as"]) for group in source["leaks"]["groups"]}
+    mistakes = {(group["mistake"]["name"], group["mistake"]["confidence"]) for group in source["leaks"]["groups"]}
     assert mistakes == {("losses_with_graph", "exact"), ("growing_container", "exact")}
     assert source["object_types_unknown_because"] is None
     assert source["new_storages"]["count"] > 20

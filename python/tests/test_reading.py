@@ -138,7 +138,7 @@ RARE = {
     "HostLedgerAt": {"other_processes_rss_bytes"},
     "FailedRequest": {"pool"},
     "Failure": {"advice", "device_free_sampled_at_ns"},
-    "FailureAdvice": {"kind", "held_bytes", "known_as", "has_request", "suffices", "block_count", "modules", "stack"},
+    "FailureAdvice": {"kind", "held_bytes", "confidence", "has_request", "suffices", "block_count", "modules", "stack"},
     "ModuleHeld": {"module", "held_bytes"},
     "LeakSite": {"freed_after_steps", "requested_bytes"},
     "KeptSite": {"device", "bytes", "block_count", "step_count", "times", "stack"},
@@ -227,7 +227,7 @@ def test_parameters_and_their_states_are_counted(recorded: Path) -> None:
     breakdown = tidemark.read(recorded).breakdown(device="cpu")
     categories = {category.category: category for category in breakdown.devices[0].categories}
     assert categories["parameter"].tensor_bytes == PARAMETER_BYTES
-    assert categories["parameter"].known_as == "exact"
+    assert categories["parameter"].confidence == "exact"
     assert categories["gradient"].tensor_bytes == PARAMETER_BYTES
     assert categories["optimizer_state"].tensor_bytes == 2 * PARAMETER_BYTES + 2 * 4  # and a step count for each
 

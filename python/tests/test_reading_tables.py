@@ -20,7 +20,7 @@ pl = pytest.importorskip("polars")
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
-OWNERS = ["category", "category_known_as", "phase", "component", "module"]
+OWNERS = ["category", "category_confidence", "phase", "component", "module"]
 
 
 @pytest.fixture(scope="module")

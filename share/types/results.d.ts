@@ -116,7 +116,7 @@ export interface CategoryBytes {
   /** of what was allocated */
   share: number;
   /** of all these blocks */
-  known_as: "exact" | "derived" | "unknown";
+  confidence: "exact" | "estimated" | "unknown";
 }
 
 /** A module, and what it held at the peak. */
@@ -131,7 +131,7 @@ export interface Advice {
   /** by which the peak would be lower */
   avoidable_peak_bytes: number;
   /** the least certain of the blocks concerned */
-  known_as: "exact" | "derived" | "unknown";
+  confidence: "exact" | "estimated" | "unknown";
   /** by the blocks concerned */
   held_at_peak_bytes: number;
   held_at_peak_block_count: number;
@@ -473,7 +473,7 @@ export interface JobSummary {
 export interface BreakdownPart {
   category: "parameter" | "buffer" | "gradient" | "per_sample_gradient" | "optimizer_state" | "activation" | "input" | "temporary" | "workspace" | "copy" | "unknown";
   phase: "data" | "forward" | "backward" | "recomputation" | "optimizer" | "other";
-  known_as: "exact" | "derived" | "unknown";
+  confidence: "exact" | "estimated" | "unknown";
   bytes: number;
   block_count: number;
 }
@@ -1028,7 +1028,7 @@ export interface Fragmentation extends OfRecording {
 /** A mistake that a leak matches, how that is known, and what to do about it. */
 export interface UsualMistake {
   name: "losses_with_graph" | "metrics_not_detached" | "tensors_with_graph" | "capturing_hook" | "unbounded_cache" | "growing_container";
-  known_as: "exact" | "derived" | "unknown";
+  confidence: "exact" | "estimated" | "unknown";
   /** what to do */
   advice: string;
 }
@@ -1077,7 +1077,7 @@ export interface GrowthByOwners {
 export interface LeakGroup extends GrowthByOwners {
   kind: "call_site" | "forward_pass" | "autograd_graph";
   /** how it is known that the leaks have one cause */
-  known_as: "exact" | "derived" | "unknown";
+  confidence: "exact" | "estimated" | "unknown";
   device: string;
   /** growth, with its 95% interval */
   bytes_per_step: number;
@@ -1408,7 +1408,7 @@ export interface FailureAdvice {
   /** that it would not hold */
   held_bytes: number;
   /** the least certain of the blocks concerned */
-  known_as: "exact" | "derived" | "unknown";
+  confidence: "exact" | "estimated" | "unknown";
   /** the request was for another one of these blocks */
   has_request: boolean;
   /** is at least what was missing; null: not known */

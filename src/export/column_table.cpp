@@ -250,8 +250,8 @@ class BlockColumns {
 
   void add_owner(const std::shared_ptr<const Attribution>& owners) {
     named("category", kCategoryNames, [owners](std::size_t block) { return owners->blocks[block].category; });
-    named("category_known_as", kConfidenceNames,
-          [owners](std::size_t block) { return owners->blocks[block].category_known; });
+    named("category_confidence", kConfidenceNames,
+          [owners](std::size_t block) { return owners->blocks[block].category_confidence; });
     named("phase", kPhaseNames, [owners](std::size_t block) { return owners->blocks[block].phase; });
     named("component", kComponentNames, [owners](std::size_t block) { return owners->blocks[block].component; });
     text(

@@ -121,7 +121,7 @@ void match_mistakes(const ObjectAnswer& answer, const LiveRecording& recording, 
     LeakObject* leak = leak_of(storage, until_ns, store, leaks);
     if (leak == nullptr) continue;
     const MatchedMistake mistake = match_usual_mistake({leak->kind, storage.chains, {}, leak->ends_in_scalar});
-    if (mistake.known_as == Confidence::exact) bytes[{leak, mistake.mistake}] += storage.bytes;
+    if (mistake.confidence == Confidence::exact) bytes[{leak, mistake.mistake}] += storage.bytes;
   }
   std::map<LeakObject*, std::uint64_t> most;
   for (const auto& [what, size] : bytes) {

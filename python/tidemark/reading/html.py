@@ -26,7 +26,7 @@ _COLUMNS = {
     "pool": "pool",
     "device": "device",
     "classification": "kind",
-    "known_as": "known as",
+    "confidence": "confidence",
     "bytes": "bytes",
     "bytes_per_step": "bytes each step",
     "share": "share",
@@ -100,7 +100,7 @@ def _cell(name: str, value: Any) -> str:
         return bytes_text(round(value))
     if name == "share":
         return f"{value:.1%}"
-    if name in ("classification", "category", "phase", "known_as"):
+    if name in ("classification", "category", "phase", "confidence"):
         return _words(str(value))
     return f"{value:,}" if name.endswith("count") else str(value)
 

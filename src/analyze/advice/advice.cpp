@@ -65,12 +65,12 @@ Advice describe(const advice::Subject& subject, const AdviceRule& entry, const s
   const Store& store = subject.store;
   Advice found;
   found.kind = entry.kind;
-  found.known_as = Confidence::exact;
+  found.confidence = Confidence::exact;
   std::unordered_map<StackId, std::uint64_t> stacks;
   std::unordered_map<std::string, std::uint64_t> modules;
   for (const EarlierFree& away : frees) {
     const Owner& owner = subject.owner(away.block);
-    found.known_as = std::max(found.known_as, owner.category_known);
+    found.confidence = std::max(found.confidence, owner.category_confidence);
     if (!away.covers(change_count)) continue;
     const std::uint64_t size = away.size(store);
     if (away.added) {

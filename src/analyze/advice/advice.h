@@ -80,7 +80,7 @@ struct AdviceModule {
 
 struct Advice {
   AdviceKind kind = AdviceKind::checkpoint_activations;
-  Confidence known_as = Confidence::derived;  ///< the least certain of the blocks concerned
+  Confidence confidence = Confidence::estimated;  ///< the least certain of the blocks concerned
   std::uint64_t avoidable_peak_bytes = 0;  ///< by which the device's peak would be lower, or what it held at a failure
   std::uint64_t peak_bytes = 0;            ///< of the blocks concerned that are alive then
   std::uint64_t peak_blocks = 0;

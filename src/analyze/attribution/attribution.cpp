@@ -86,13 +86,13 @@ class Attributor {
 
   static void set_category(Owner& owner, Category category) {
     owner.category = category;
-    owner.category_known = category == Category::unknown ? Confidence::unknown : Confidence::derived;
+    owner.category_confidence = category == Category::unknown ? Confidence::unknown : Confidence::estimated;
   }
 
   void name_module(Owner& owner, StackId stack) const {
     const StackFacts facts = this->facts(stack);
     owner.module = facts.module;
-    owner.module_known = facts.module.valid() ? Confidence::exact : Confidence::unknown;
+    owner.module_confidence = facts.module.valid() ? Confidence::exact : Confidence::unknown;
     owner.component = rules_.component(facts.component);
   }
 
@@ -116,7 +116,7 @@ class Attributor {
     if (owner.phase == Phase::forward && owner.module.valid()) latest_model_ = facts(stack).outermost;
     if (owner.phase != Phase::backward || owner.module.valid() || !latest_model_.valid()) return;
     owner.module = latest_model_;
-    owner.module_known = Confidence::derived;
+    owner.module_confidence = Confidence::estimated;
     if (owner.component == Component::other) owner.component = modules_.paths[latest_model_.value].component;
   }
 
@@ -126,16 +126,16 @@ class Attributor {
     owner.forward_stack = store_.blocks.stack[side.value];
     if (owner.phase == Phase::recomputation && owner.module.valid()) return;
     name_module(owner, owner.forward_stack);
-    if (owner.module.valid()) owner.module_known = Confidence::derived;
+    if (owner.module.valid()) owner.module_confidence = Confidence::estimated;
   }
 
   void take(Owner& owner, const TensorInBlock& found) const {
     owner.category = category_of(store_.definitions.tensors[found.tensor].role);
-    owner.category_known = Confidence::exact;
+    owner.category_confidence = Confidence::exact;
     const ModulePathId module = modules_.around(found.modules);
     if (!module.valid()) return;
     owner.module = module;
-    owner.module_known = Confidence::exact;
+    owner.module_confidence = Confidence::exact;
     owner.component = modules_.paths[module.value].component;
   }
 

@@ -1,4 +1,4 @@
-// Whose memory a block is: phase, module, component and category, and how that is known.
+// Whose memory a block is: phase, module, component and category, and its confidence.
 //
 // Everything comes from what the recording has anyway: the stacks and the modules in their frames, the autograd nodes,
 // the tensors of model and optimizer that the program was asked for, and the blocks' lifetimes. Where those do not
@@ -19,11 +19,11 @@ namespace tidemark {
 /// How an answer is known.
 enum class Confidence : std::uint8_t {
   exact,    ///< from the pointer of a tensor, or of the module in a frame of the stack
-  derived,  ///< from the lifetime, from what a stack calls, or from the forward side of an autograd node
+  estimated,  ///< from the lifetime, from what a stack calls, or from the forward side of an autograd node
   unknown,
 };
 inline constexpr EnumName<Confidence> kConfidenceNames[] = {
-    {Confidence::exact, "exact"}, {Confidence::derived, "derived"}, {Confidence::unknown, "unknown"}};
+    {Confidence::exact, "exact"}, {Confidence::estimated, "estimated"}, {Confidence::unknown, "unknown"}};
 
 /// Part of a training step in which a block was allocated.
 enum class Phase : std::uint8_t { data, forward, backward, recomputation, optimizer, other };
@@ -87,8 +87,8 @@ struct Owner {
   Phase phase = Phase::other;
   Component component = Component::other;
   Category category = Category::unknown;
-  Confidence category_known = Confidence::unknown;
-  Confidence module_known = Confidence::unknown;
+  Confidence category_confidence = Confidence::unknown;
+  Confidence module_confidence = Confidence::unknown;
   AllocationOrigin making = AllocationOrigin::nothing_known;  ///< what the code makes that allocated it
 };
 

@@ -22,7 +22,7 @@ namespace {
 bool is_known(const Owner& owner, OwnerKind kind) {
   switch (kind) {
     case OwnerKind::category:
-      return owner.category_known != Confidence::unknown;
+      return owner.category_confidence != Confidence::unknown;
     case OwnerKind::component:
       return owner.component != Component::other;
     case OwnerKind::layer:

@@ -144,8 +144,8 @@ struct LeakObject {
   std::vector<GrowthByOwner> owners;  ///< by category, and by layer where the recording knows modules
 
   /// How it is known that the leaks are of one object.
-  [[nodiscard]] Confidence known_as() const {
-    return kind == LeakObjectKind::call_site ? Confidence::exact : Confidence::derived;
+  [[nodiscard]] Confidence confidence() const {
+    return kind == LeakObjectKind::call_site ? Confidence::exact : Confidence::estimated;
   }
 };
 

@@ -197,12 +197,12 @@ MatchedMistake match_usual_mistake(const LeakEvidence& evidence) {
   }
   for (const std::string& function : evidence.functions) {
     const std::string name = lower(function);
-    if (name.find(kHookName) != name.npos) return {UsualMistake::capturing_hook, Confidence::derived};
-    if (has_any(name, kCacheNames)) return {UsualMistake::unbounded_cache, Confidence::derived};
+    if (name.find(kHookName) != name.npos) return {UsualMistake::capturing_hook, Confidence::estimated};
+    if (has_any(name, kCacheNames)) return {UsualMistake::unbounded_cache, Confidence::estimated};
   }
   if (evidence.object == LeakObjectKind::autograd_graph) {
     return {evidence.ends_in_scalar ? UsualMistake::losses_with_graph : UsualMistake::tensors_with_graph,
-            Confidence::derived};
+            Confidence::estimated};
   }
   return {};
 }

@@ -118,8 +118,8 @@ struct LeakEvidence {
 
 struct MatchedMistake {
   UsualMistake mistake = UsualMistake::none;
-  Confidence known_as =
-      Confidence::unknown;  ///< exact: a reference shows it; derived: from the stack or the kind of object
+  Confidence confidence =
+      Confidence::unknown;  ///< exact: a reference shows it; estimated: from the stack or the kind of object
 };
 
 /// Chains decide where there are any, and of these the first that tells.

@@ -30,7 +30,7 @@ std::vector<CategoryBytes> categories_of(const Store& store, const Attribution& 
     sum.category = owner.category;
     sum.bytes += size;
     ++sum.blocks;
-    if (owner.category_known != Confidence::exact) continue;
+    if (owner.category_confidence != Confidence::exact) continue;
     sum.exact_bytes += size;
     while (tensor != attribution.tensors.end() && tensor->block < block) ++tensor;
     if (tensor == attribution.tensors.end() || tensor->block != block) continue;
@@ -52,9 +52,9 @@ BreakdownGroup group_of(const Store& store, const Attribution& attribution, cons
   std::map<std::uint32_t, std::map<CellKey, BreakdownCell>> cells;
   for (const BlockId block : live) {
     const Owner& owner = attribution.blocks[block.value];
-    const CellKey key{owner.category, owner.phase, owner.category_known};
+    const CellKey key{owner.category, owner.phase, owner.category_confidence};
     BreakdownCell& cell = cells[groups.of(block.value)][key];
-    std::tie(cell.category, cell.phase, cell.known_as) = key;
+    std::tie(cell.category, cell.phase, cell.confidence) = key;
     cell.bytes += store.blocks.size[block.value];
     ++cell.blocks;
   }

@@ -41,9 +41,9 @@ struct CategoryBytes : OwnedBytes {
   std::uint64_t tensor_bytes = 0;  ///< of the storages in these, as the program says; allocators round up
 
   /// How the category of all these blocks is known.
-  [[nodiscard]] Confidence known_as() const {
+  [[nodiscard]] Confidence confidence() const {
     if (category == Category::unknown) return Confidence::unknown;
-    return exact_bytes == bytes ? Confidence::exact : Confidence::derived;
+    return exact_bytes == bytes ? Confidence::exact : Confidence::estimated;
   }
 };
 
@@ -51,7 +51,7 @@ struct CategoryBytes : OwnedBytes {
 struct BreakdownCell {
   Category category = Category::unknown;
   Phase phase = Phase::other;
-  Confidence known_as = Confidence::unknown;
+  Confidence confidence = Confidence::unknown;
   std::uint64_t bytes = 0;
   std::uint64_t blocks = 0;
 };

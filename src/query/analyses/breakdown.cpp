@@ -8,8 +8,8 @@ Analysis breakdown_analysis() {
   AnalysisParts<Breakdown, Store> parts;
   parts.info = {"breakdown",
                 "Memory by category, module and phase: parameters, gradients, activations, ...",
-                "Categories add up to what was allocated. Each says how it is known: exact (from the pointers of the "
-                "model's and the optimizer's tensors), derived (from stacks and lifetimes), or unknown.",
+                "Categories add up to what was allocated. Each has a confidence: exact (from the pointers of the "
+                "model's and the optimizer's tensors), estimated (from stacks and lifetimes), or unknown.",
                 {{"by", AnalysisOption::Kind::word, "component|layer|module|phase|step", "What the rows are", "", 0, 0,
                   "component, where it is known"},
                  top_option(BreakdownOptions().top, "Rows to list for each device; 0 = all")},

@@ -16,7 +16,7 @@ void describe(Visitor& v, const BreakdownCell& cell) {
   v.type("BreakdownPart", "The blocks of an owner that have category, phase and certainty in common.");
   v.field("category", named<kCategoryNames>(cell.category));
   v.field("phase", named<kPhaseNames>(cell.phase));
-  v.field("known_as", named<kConfidenceNames>(cell.known_as));
+  v.field("confidence", named<kConfidenceNames>(cell.confidence));
   v.field("bytes", cell.bytes);
   v.field("block_count", cell.blocks);
 }

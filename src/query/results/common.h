@@ -94,14 +94,14 @@ void describe(Visitor& v, const CallSite& site) {
 
 template <typename Visitor>
 void describe(Visitor& v, const CategoryBytes& category) {
-  v.type("CategoryBytes", "Memory of one category, and how it is known.", kCommonTypes);
+  v.type("CategoryBytes", "Memory of one category, and the confidence of that category.", kCommonTypes);
   v.field("category", named<kCategoryNames>(category.category));
   v.field("bytes", category.bytes);
   v.field("exact_bytes", category.exact_bytes, "known from the pointers of the model's tensors");
   v.field("tensor_bytes", category.tensor_bytes, "in these tensors themselves");
   v.field("block_count", category.blocks);
   v.field("share", category.share, "of what was allocated");
-  v.field("known_as", named<kConfidenceNames>(category.known_as()), "of all these blocks");
+  v.field("confidence", named<kConfidenceNames>(category.confidence()), "of all these blocks");
 }
 
 template <typename Visitor>
@@ -116,7 +116,7 @@ void describe(Visitor& v, const Advice& advice) {
   v.type("Advice", "A change of the program that would lower the peak.", kCommonTypes);
   v.field("kind", named<kAdviceKindNames>(advice.kind));
   v.field("avoidable_peak_bytes", advice.avoidable_peak_bytes, "by which the peak would be lower");
-  v.field("known_as", named<kConfidenceNames>(advice.known_as), "the least certain of the blocks concerned");
+  v.field("confidence", named<kConfidenceNames>(advice.confidence), "the least certain of the blocks concerned");
   v.field("held_at_peak_bytes", advice.peak_bytes, "by the blocks concerned");
   v.field("held_at_peak_block_count", advice.peak_blocks);
   v.field("modules", advice.modules, "that are concerned, most bytes first");

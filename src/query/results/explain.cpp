@@ -139,7 +139,7 @@ void describe(Visitor& v, const OomAdvice& advice) {
   v.type("FailureAdvice", "A change of the program that would need less memory at the failure.");
   v.field("kind", named<kAdviceKindNames>(advice.kind));
   v.field("held_bytes", advice.avoidable_peak_bytes, "that it would not hold");
-  v.field("known_as", named<kConfidenceNames>(advice.known_as), "the least certain of the blocks concerned");
+  v.field("confidence", named<kConfidenceNames>(advice.confidence), "the least certain of the blocks concerned");
   v.field("has_request", advice.has_request, "the request was for another one of these blocks");
   v.field("suffices", advice.suffices, "is at least what was missing; null: not known");
   v.field("block_count", advice.peak_blocks);

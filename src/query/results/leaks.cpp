@@ -67,9 +67,9 @@ void describe(Visitor& v, const DeviceOwners& owners) {
 
 template <typename Visitor>
 void describe(Visitor& v, const MatchedMistake& mistake, const Device& device) {
-  v.type("UsualMistake", "A mistake that a leak matches, how that is known, and what to do about it.");
+  v.type("UsualMistake", "A mistake that a leak matches, its confidence, and what to do about it.");
   v.field("name", named<kUsualMistakeNames, UsualMistake::none>(mistake.mistake));
-  v.field("known_as", named<kConfidenceNames>(mistake.known_as));
+  v.field("confidence", named<kConfidenceNames>(mistake.confidence));
   v.field("advice", usual_mistake_text(mistake.mistake, device), "what to do");
 }
 
@@ -80,7 +80,7 @@ void describe(Visitor& v, const LeakObject& group) {
   const bool mistaken = group.mistake.mistake != UsualMistake::none;
   v.type("LeakGroup", "Leaks with one cause: a retained graph, or a call site.");
   v.field("kind", named<kLeakObjectKindNames>(group.kind));
-  v.field("known_as", named<kConfidenceNames>(group.known_as()), "how it is known that the leaks have one cause");
+  v.field("confidence", named<kConfidenceNames>(group.confidence()), "of the leaks having one cause");
   v.field("device", to_string(group.device));
   v.field("bytes_per_step", growth.bytes_per_step.value, "growth, with its 95% interval");
   v.field("bytes_per_step_low", growth.bytes_per_step.low);

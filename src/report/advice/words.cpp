@@ -108,7 +108,7 @@ std::string advice_change_at(const Advice& advice, std::size_t width) {
 }
 
 std::string saving_text(const Advice& advice) {
-  return (advice.known_as == Confidence::exact ? "" : "~") + format_bytes(advice.avoidable_peak_bytes);
+  return (advice.confidence == Confidence::exact ? "" : "~") + format_bytes(advice.avoidable_peak_bytes);
 }
 
 std::string advice_change(const Advice& advice) {
@@ -116,7 +116,7 @@ std::string advice_change(const Advice& advice) {
 }
 
 std::string advice_saving(const Advice& advice) {
-  const char* known = advice.known_as == Confidence::exact ? "the tensors' addresses" : "stacks and lifetimes";
+  const char* known = advice.confidence == Confidence::exact ? "the tensors' addresses" : "stacks and lifetimes";
   return fmt::format("{} of the peak, by a replay of this run (whose memory it is: from {})",
                      format_bytes(advice.avoidable_peak_bytes), known);
 }

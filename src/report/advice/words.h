@@ -14,7 +14,7 @@ namespace tidemark {
 /// What to change: "call optimizer.zero_grad() right after optimizer.step()".
 [[nodiscard]] std::string advice_change(const Advice& advice);
 
-/// "saves 10.0 MiB of the peak (derived from stacks and lifetimes)".
+/// "saves 10.0 MiB of the peak (estimated from stacks and lifetimes)".
 [[nodiscard]] std::string advice_saving(const Advice& advice);
 
 /// "layers.{0-5}: checkpoint the layers (...)". `width`: of the place; 0 = unlimited.

@@ -59,7 +59,7 @@ std::string device_text(const BreakdownDevice& device, const Terminal& terminal)
 }  // namespace
 
 std::string category_bytes_text(const CategoryBytes& category) {
-  return (category.known_as() == Confidence::derived ? "~" : "") + format_bytes(category.bytes);
+  return (category.confidence() == Confidence::estimated ? "~" : "") + format_bytes(category.bytes);
 }
 
 std::string categories_text(const std::vector<CategoryBytes>& categories, std::uint64_t unrecorded_bytes,
@@ -92,7 +92,7 @@ std::string to_csv(std::span<const Breakdown> results) {
   };
   const auto first = std::find_if(results.begin(), results.end(), has_rows);
   const OwnerKind by = first == results.end() ? OwnerKind::component : first->devices.front().groups.front().kind;
-  std::string text = fmt::format("file,rank,device,at_ns,{},category,phase,known_as,bytes,block_count\n",
+  std::string text = fmt::format("file,rank,device,at_ns,{},category,phase,confidence,bytes,block_count\n",
                                  by == OwnerKind::category || by == OwnerKind::phase
                                      ? fmt::format("by_{}", name_in(kOwnerKindNames, by))
                                      : name_in(kOwnerKindNames, by));
@@ -106,7 +106,7 @@ std::string to_csv(std::span<const Breakdown> results) {
         for (const BreakdownCell& cell : row.cells) {
           text += fmt::format("{},{},{},{},{},{},{}\n", begin, csv_field(row.owner.name.value_or("")),
                               name_in(kCategoryNames, cell.category), name_in(kPhaseNames, cell.phase),
-                              name_in(kConfidenceNames, cell.known_as), cell.bytes, cell.blocks);
+                              name_in(kConfidenceNames, cell.confidence), cell.bytes, cell.blocks);
         }
       }
       if (group.other_rows != 0) {

@@ -23,7 +23,7 @@ namespace tidemark {
 [[nodiscard]] std::string to_csv(std::span<const Temporary> results);
 
 /// One row for each owner of the first group, category, phase and how it is known. Columns: file, rank, device, at_ns,
-/// <what it is grouped by>, category, phase, known_as, bytes, block_count.
+/// <what it is grouped by>, category, phase, confidence, bytes, block_count.
 [[nodiscard]] std::string to_csv(std::span<const Breakdown> results);
 
 /// One row for each point. Columns: file, rank, device, time_ns, allocated_bytes, reserved_bytes; with layers, for each

@@ -55,7 +55,7 @@ int rank_of(const OomFix& fix) {
 
 RankedFix fix_of(const OomAdvice& advice) {
   constexpr std::size_t kPlaceWidth = 60;
-  return {advice_change_at(advice, kPlaceWidth), advice.avoidable_peak_bytes, advice.known_as == Confidence::exact};
+  return {advice_change_at(advice, kPlaceWidth), advice.avoidable_peak_bytes, advice.confidence == Confidence::exact};
 }
 
 std::string numbered(const std::vector<RankedFix>& fixes) {

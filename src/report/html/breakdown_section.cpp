@@ -14,10 +14,10 @@ namespace tidemark::html {
 namespace {
 
 void add_categories(std::string& out, const BreakdownDevice& device) {
-  open_table(out, {"held", "share", "blocks", "known as", "category"});
+  open_table(out, {"held", "share", "blocks", "confidence", "category"});
   for (const CategoryBytes& category : device.categories) {
     add_row(out, {format_bytes(category.bytes), share_text(category.share), format_count(category.blocks),
-                  std::string(name_in(kConfidenceNames, category.known_as())), category_text(category.category)});
+                  std::string(name_in(kConfidenceNames, category.confidence())), category_text(category.category)});
   }
   if (device.unrecorded_bytes != 0) {
     add_row(out, {format_bytes(device.unrecorded_bytes), "", "", "", "<i>not recorded</i>"});
@@ -31,7 +31,7 @@ void add_breakdown(std::string& out, const PageContents& contents, const std::st
   if (!contents.breakdown) return;
   open_section(out, id + "breakdown", "Whose memory it was at the peak",
                "Categories add up to what was allocated. Exact ones are known from the pointers of the model's and the "
-               "optimizer's tensors, derived ones from stacks and lifetimes.");
+               "optimizer's tensors, estimated ones from stacks and lifetimes.");
   for (const BreakdownDevice& device : contents.breakdown->devices) {
     if (device.allocated_bytes == 0) continue;
     add_device_heading(out, device.device,

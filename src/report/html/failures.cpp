@@ -54,7 +54,7 @@ void add_failure_advice(std::string& out, const OomFailure& failure) {
   if (failure.advice.empty()) return;
   out +=
       "<p><b>Advice</b>: what some blocks held at that time, and whether the request would have fitted without</p>\n";
-  open_table(out, {"held", "request would fit", "to try"});
+  open_table(out, {"held", "enough", "to try"});
   for (const OomAdvice& advice : failure.advice) {
     add_row(out, {format_bytes(advice.avoidable_peak_bytes), fits_text(advice),
                   escaped(advice_change(advice)) + "<small>" + escaped(advice_place(advice)) + "</small>"});

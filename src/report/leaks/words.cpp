@@ -91,7 +91,7 @@ std::string no_large_leak(const Leaks& leaks) {
 std::string mistake_line(const LeakObject& object) {
   const MatchedMistake& mistake = object.mistake;
   if (mistake.mistake == UsualMistake::none) return {};
-  const char* known = mistake.known_as == Confidence::exact ? "mistake" : "likely mistake";
+  const char* known = mistake.confidence == Confidence::exact ? "mistake" : "likely mistake";
   return fmt::format("{}: {}", known, usual_mistake_text(mistake.mistake, object.device));
 }
 

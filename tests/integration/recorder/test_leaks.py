@@ -20,7 +20,7 @@ class RetainedGraphs(Case):
 
         self.assertEqual(leaks["verdict"], "leak")
         (group,) = leaks["groups"]
-        self.assertEqual((group["kind"], group["known_as"]), ("autograd_graph", "derived"))
+        self.assertEqual((group["kind"], group["confidence"]), ("autograd_graph", "estimated"))
         graph = facts["graphs"]["graph_bytes"]
         self.assertEqual(group["bytes_per_step"], graph)
         self.assertEqual(leaks["bytes_per_step"], graph)

@@ -19,8 +19,8 @@ class Owners(Case):
         self.assertEqual({name: sizes.get(name, 0) for name in facts}, facts)
         self.assertEqual(sum(sizes.values()), device["allocated_bytes"])
         self.assertLess(sizes.get("unknown", 0), 0.02 * device["allocated_bytes"])
-        self.assertEqual(found["parameter"]["known_as"], "exact")
-        self.assertEqual(found["gradient"]["known_as"], "derived")  # the program is asked at steps 1, 2 and 4
+        self.assertEqual(found["parameter"]["confidence"], "exact")
+        self.assertEqual(found["gradient"]["confidence"], "estimated")  # the program is asked at steps 1, 2 and 4
 
 
 if __name__ == "__main__":

@@ -88,8 +88,8 @@ TEST(ModulePathTest, OfTheInnermostFrameWhoseModuleHasAName) {
   EXPECT_EQ(module_of(attribution, attribution.blocks[1]), "model.layers.3.mlp");
   EXPECT_EQ(module_of(attribution, attribution.blocks[2]), "model.layers.3.mlp");
   EXPECT_EQ(module_of(attribution, attribution.blocks[3]), "-");
-  EXPECT_EQ(attribution.blocks[1].module_known, Confidence::exact);
-  EXPECT_EQ(attribution.blocks[3].module_known, Confidence::unknown);
+  EXPECT_EQ(attribution.blocks[1].module_confidence, Confidence::exact);
+  EXPECT_EQ(attribution.blocks[3].module_confidence, Confidence::unknown);
 }
 
 TEST(ModulePathTest, WithoutThePartsOfWrappers) {

@@ -43,7 +43,7 @@ class BreakdownTest : public ::testing::Test {
          Phase::forward,
          Component::mlp,
          Category::activation,
-         Confidence::derived,
+         Confidence::estimated,
          Confidence::exact},
         {ModulePathId{1},
          {},
@@ -82,11 +82,11 @@ TEST_F(BreakdownTest, CategoriesAddUpToAllocated) {
   EXPECT_EQ(device.categories[0].category, Category::parameter);
   EXPECT_EQ(device.categories[0].bytes, 300U);
   EXPECT_DOUBLE_EQ(device.categories[0].share, 300.0 / 674);
-  EXPECT_EQ(device.categories[0].known_as(), Confidence::exact);
+  EXPECT_EQ(device.categories[0].confidence(), Confidence::exact);
   EXPECT_EQ(device.categories[2].category, Category::activation);
   EXPECT_EQ(device.categories[2].bytes, 150U);
   EXPECT_EQ(device.categories[2].exact_bytes, 100U);
-  EXPECT_EQ(device.categories[2].known_as(), Confidence::derived) << "where a part of it is";
+  EXPECT_EQ(device.categories[2].confidence(), Confidence::estimated) << "where a part of it is";
 }
 
 TEST_F(BreakdownTest, EveryGroupAddsUpToWhatIsRecorded) {

@@ -291,7 +291,7 @@ ComparedRecording by_category(const Scenario& scenario, const std::vector<Catego
   for (const Category category : categories) {
     Owner& owner = attribution->blocks.emplace_back();
     owner.category = category;
-    owner.category_known = Confidence::exact;
+    owner.category_confidence = Confidence::exact;
     chosen.push_back(category == only);
   }
   const Holders holders(only ? BlockFilter(std::move(chosen)) : BlockFilter(),

@@ -30,7 +30,7 @@ class Loop {
     owner.phase = phase;
     owner.forward_stack = forward_stack;
     owner.category = category;
-    owner.category_known = Confidence::derived;
+    owner.category_confidence = Confidence::estimated;
     if (!module.empty()) {
       owner.module = path(module);
       if (module == "lm_head") owner.component = attribution.modules[owner.module.value].component = Component::head;
@@ -135,7 +135,7 @@ TEST(FindAdvice, FreesGradientsBeforeTheForwardPass) {
   EXPECT_EQ(advice.avoidable_peak_bytes, 10 * kMiB);
   EXPECT_EQ(advice.peak_bytes, 10 * kMiB);
   EXPECT_EQ(advice.peak_blocks, 1U);
-  EXPECT_EQ(advice.known_as, Confidence::derived);
+  EXPECT_EQ(advice.confidence, Confidence::estimated);
   EXPECT_FALSE(training(false).advice().contains(AdviceKind::gradients_in_forward));
 }
 

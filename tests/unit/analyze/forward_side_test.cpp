@@ -58,7 +58,7 @@ TEST(ForwardSideTest, ByTheNumbersOfNodes) {
   EXPECT_EQ(module_of(attribution, attribution.blocks[5]), "mlp.down");
   EXPECT_EQ(module_of(attribution, attribution.blocks[6]), "mlp.up");
   EXPECT_EQ(attribution.blocks[6].forward_stack, run.up);
-  EXPECT_EQ(attribution.blocks[6].module_known, Confidence::derived);
+  EXPECT_EQ(attribution.blocks[6].module_confidence, Confidence::estimated);
   EXPECT_EQ(attribution.blocks[6].phase, Phase::backward);
 }
 

@@ -120,7 +120,7 @@ class GraphLoop {
     Owner& owner = attribution_.blocks.emplace_back();
     owner.phase = phase;
     owner.category = category;
-    owner.category_known = Confidence::derived;
+    owner.category_confidence = Confidence::estimated;
     if (module.empty()) return;
     for (owner.module.value = 0; owner.module.value < attribution_.modules.size(); ++owner.module.value) {
       if (attribution_.modules[owner.module.value].path == module) return;
@@ -156,7 +156,7 @@ TEST(LeakObjectsTest, RetainedGraphIsOneFinding) {
   ASSERT_EQ(leaks.objects.size(), 1U);
   const LeakObject& graph = leaks.objects[0];
   EXPECT_EQ(graph.kind, LeakObjectKind::autograd_graph);
-  EXPECT_EQ(graph.known_as(), Confidence::derived);
+  EXPECT_EQ(graph.confidence(), Confidence::estimated);
   EXPECT_EQ(graph.leaks, 4U);
   EXPECT_DOUBLE_EQ(graph.growth.bytes_per_step.value, kGraph);
   EXPECT_DOUBLE_EQ(graph.growth.blocks_per_step, 4);
@@ -244,7 +244,7 @@ TEST(LeakObjectsTest, OneTensorIsOneCallSite) {
   const Leaks leaks = *loop.analyze();
   ASSERT_EQ(leaks.objects.size(), 1U);
   EXPECT_EQ(leaks.objects[0].kind, LeakObjectKind::call_site);
-  EXPECT_EQ(leaks.objects[0].known_as(), Confidence::exact);
+  EXPECT_EQ(leaks.objects[0].confidence(), Confidence::exact);
   EXPECT_TRUE(leaks.objects[0].owners.empty());
 }
 

@@ -35,9 +35,9 @@ TEST(ModelTensorTest, BlocksThatHoldTensors) {
   for (const Owner& owner : attribution.blocks) categories.push_back(owner.category);
   EXPECT_EQ(categories, (std::vector{Category::temporary, Category::parameter, Category::gradient, Category::unknown,
                                      Category::unknown, Category::optimizer_state}));
-  EXPECT_EQ(attribution.blocks[1].category_known, Confidence::exact);
+  EXPECT_EQ(attribution.blocks[1].category_confidence, Confidence::exact);
   EXPECT_EQ(module_of(attribution, attribution.blocks[1]), "fc");
-  EXPECT_EQ(attribution.blocks[3].category_known, Confidence::unknown);
+  EXPECT_EQ(attribution.blocks[3].category_confidence, Confidence::unknown);
   std::vector<BlockId> with_tensors;
   for (const TensorInBlock& found : attribution.tensors) with_tensors.push_back(found.block);
   EXPECT_EQ(with_tensors, (std::vector<BlockId>{{1}, {2}, {5}}));

@@ -63,8 +63,8 @@ TEST(CsvExport, SaysWhoseMemoryItIs) {
   options.filter = BlockFilter({false, true, true, false});
   const auto lines = lines_of(exported(small_run().store(), "csv", options));
   ASSERT_EQ(lines.size(), 3U);
-  EXPECT_THAT(lines[0], ::testing::EndsWith(",stack,category,category_known_as,phase,component,module"));
-  EXPECT_THAT(lines[1], ::testing::EndsWith(",activation,derived,forward,mlp,layers.0"));
+  EXPECT_THAT(lines[0], ::testing::EndsWith(",stack,category,category_confidence,phase,component,module"));
+  EXPECT_THAT(lines[1], ::testing::EndsWith(",activation,estimated,forward,mlp,layers.0"));
   EXPECT_THAT(lines[2], ::testing::EndsWith(",unknown,unknown,other,other,"));
 }
 

@@ -34,13 +34,13 @@ inline Attribution small_attribution() {
   Attribution attribution;
   attribution.modules = {{"layers.0", "Linear", Component::mlp}};
   attribution.blocks = {
-      {{}, {}, Phase::forward, Component::other, Category::temporary, Confidence::derived, Confidence::unknown},
+      {{}, {}, Phase::forward, Component::other, Category::temporary, Confidence::estimated, Confidence::unknown},
       {ModulePathId{0},
        {},
        Phase::forward,
        Component::mlp,
        Category::activation,
-       Confidence::derived,
+       Confidence::estimated,
        Confidence::exact},
       {},
       {ModulePathId{0}, {}, Phase::other, Component::mlp, Category::parameter, Confidence::exact, Confidence::exact}};

@@ -170,7 +170,7 @@ TEST(SlidingWindow, IsAttributedAsTheRecordingIs) {
   ASSERT_EQ(store.blocks.count(), 11U);
   const Attribution attribution = attribute_blocks(store);
   EXPECT_EQ(attribution.blocks.at(0).category, Category::parameter);
-  EXPECT_EQ(attribution.blocks.at(0).category_known, Confidence::exact);
+  EXPECT_EQ(attribution.blocks.at(0).category_confidence, Confidence::exact);
 }
 
 // Blocks that were alive before it begin no step, the run has long warmed up, and the leak is what it is.

@@ -17,7 +17,7 @@ class BreakdownPart:
     #: "workspace", "copy", "unknown"
     category: str
     phase: str  #: "data", "forward", "backward", "recomputation", "optimizer", "other"
-    known_as: str  #: "exact", "derived", "unknown"
+    confidence: str  #: "exact", "estimated", "unknown"
     bytes: int
     block_count: int
 

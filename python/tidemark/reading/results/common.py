@@ -125,7 +125,7 @@ class CategoryBytes:
     tensor_bytes: int  #: in these tensors themselves
     block_count: int
     share: float  #: of what was allocated
-    known_as: str  #: "exact", "derived", "unknown": of all these blocks
+    confidence: str  #: "exact", "estimated", "unknown": of all these blocks
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class Advice:
     #: "repeated_concatenation", "collected_results"
     kind: str
     avoidable_peak_bytes: int  #: by which the peak would be lower
-    known_as: str  #: "exact", "derived", "unknown": the least certain of the blocks concerned
+    confidence: str  #: "exact", "estimated", "unknown": the least certain of the blocks concerned
     held_at_peak_bytes: int  #: by the blocks concerned
     held_at_peak_block_count: int
     modules: tuple[ModuleHeldAtPeak, ...]  #: that are concerned, most bytes first

@@ -137,7 +137,7 @@ class FailureAdvice:
     #: "repeated_concatenation", "collected_results"
     kind: str
     held_bytes: int  #: that it would not hold
-    known_as: str  #: "exact", "derived", "unknown": the least certain of the blocks concerned
+    confidence: str  #: "exact", "estimated", "unknown": the least certain of the blocks concerned
     has_request: bool  #: the request was for another one of these blocks
     suffices: Optional[bool]  #: is at least what was missing; None: not known
     block_count: int

@@ -16,7 +16,7 @@ class UsualMistake:
     #: "losses_with_graph", "metrics_not_detached", "tensors_with_graph", "capturing_hook", "unbounded_cache",
     #: "growing_container"
     name: str
-    known_as: str  #: "exact", "derived", "unknown"
+    confidence: str  #: "exact", "estimated", "unknown"
     advice: str  #: what to do
 
 
@@ -62,7 +62,7 @@ class LeakGroup(GrowthByOwners):
     """Leaks with one cause: a retained graph, or a call site."""
 
     kind: str  #: "call_site", "forward_pass", "autograd_graph"
-    known_as: str  #: "exact", "derived", "unknown": how it is known that the leaks have one cause
+    confidence: str  #: "exact", "estimated", "unknown": how it is known that the leaks have one cause
     device: str
     bytes_per_step: float  #: growth, with its 95% interval
     bytes_per_step_low: float

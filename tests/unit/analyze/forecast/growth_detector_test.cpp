@@ -114,13 +114,13 @@ TEST(UsualMistakeTest, FollowsFromReferencesOrTheStack) {
             UsualMistake::losses_with_graph);
   EXPECT_EQ(match_usual_mistake({LeakObjectKind::autograd_graph, kept, {}}).mistake, UsualMistake::tensors_with_graph);
   EXPECT_EQ(of_chain("__main__.FEATURES[3].grad_fn → ReluBackward0._saved_result"), UsualMistake::tensors_with_graph);
-  EXPECT_EQ(match_usual_mistake({LeakObjectKind::autograd_graph, kept, {}}).known_as, Confidence::exact);
+  EXPECT_EQ(match_usual_mistake({LeakObjectKind::autograd_graph, kept, {}}).confidence, Confidence::exact);
   const std::vector<std::string> scores = {"__main__.val_scores[3]"};
   EXPECT_EQ(match_usual_mistake({LeakObjectKind::autograd_graph, scores, {}}).mistake,
             UsualMistake::metrics_not_detached);
   const MatchedMistake graph = match_usual_mistake({LeakObjectKind::autograd_graph, {}, {}});
   EXPECT_EQ(graph.mistake, UsualMistake::tensors_with_graph) << "nothing tells that losses are kept";
-  EXPECT_EQ(graph.known_as, Confidence::derived);
+  EXPECT_EQ(graph.confidence, Confidence::estimated);
   EXPECT_EQ(match_usual_mistake({LeakObjectKind::autograd_graph, {}, {}, true}).mistake,
             UsualMistake::losses_with_graph);
 }
