@@ -23,6 +23,7 @@
 #include "base/scoped_fd.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/plan_need.h"
 #include "cli/reading.h"
 #include "cli/record_program.h"
 #include "launch/interpreter_probe.h"
@@ -65,16 +66,6 @@ int verify_plan(const VerifyRequest& request);
 
 using Clock = std::chrono::steady_clock;
 
-std::vector<std::string> trial_recordings(const std::string& folder) {
-  std::vector<std::string> files;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    if (entry.path().extension() == ".tide") files.push_back(entry.path().string());
-  }
-  std::ranges::sort(files);
-  return files;
-}
-
 Result<std::vector<DeviceEvents>> plan_events(const VerifyRequest& request, const std::string& folder) {
   const TrialRequest trial{request.gpu, request.options, request.command};
   StopSignals signals;
@@ -82,7 +73,7 @@ Result<std::vector<DeviceEvents>> plan_events(const VerifyRequest& request, cons
   if (!result) return result.error();
   if (signals.take()) return Error{"stopped before the plan was made"};
   if (!(*result)->failure.empty()) return Error{(*result)->failure};
-  return read_gpu_events(trial_recordings(folder));
+  return read_gpu_events(recordings_in(folder));
 }
 
 // Runs the program on the GPU of this machine until it has done what the plan did; ends it then.
@@ -103,7 +94,7 @@ class RealRun {
     program.watch = [this](const ChildProcess& child) { look(child); };
     record_program(
         program, [](const Recorder&) {}, [](const ChildProcess&) { return kOk; });
-    auto events = read_gpu_events(trial_recordings(folder_));
+    auto events = read_gpu_events(recordings_in(folder_));
     if (!events) {
       fail(events.error().message);
       return std::nullopt;
@@ -116,7 +107,7 @@ class RealRun {
   void look(const ChildProcess& child) {
     if (Clock::now() < next_look_ || complete_) return;
     const auto began = Clock::now();
-    const auto events = read_gpu_events(trial_recordings(folder_));
+    const auto events = read_gpu_events(recordings_in(folder_));
     complete_ = events && reaches(*events, planned_);
     if (complete_) PlannedJob::end_remaining(child.witness());
     next_look_ = Clock::now() + std::max<Clock::duration>(std::chrono::milliseconds(200), 9 * (Clock::now() - began));
@@ -227,34 +218,12 @@ struct PlannedRun {
   std::string own_runtime = {};           ///< path of a library that has a CUDA runtime of its own; empty: none
 };
 
-/// Bytes that the program needs of each GPU, by another plan, without a limit; none where that says nothing.
-using PlanWithoutLimit = std::function<std::optional<std::uint64_t>()>;
+/// What the planned program needs, if that can be found; called for a program that does not fit.
+using FindNeed = std::function<std::optional<PlanNeed>(const Plan& plan)>;
 
 /// Prints the plan in `format`. The exit code: whether it fits. Where there is no plan it says why, and removes the
 /// recordings: they would look like one.
-int conclude(const PlannedRun& run, const std::string& format, const PlanWithoutLimit& plan_without_limit);
-
-Result<std::vector<PlannedRecording>> read_recordings(const std::vector<std::string>& files, bool with_owners) {
-  std::vector<PlannedRecording> recordings;
-  std::vector<SampledDevice> devices;
-  SummaryOptions what;
-  const auto load = [&](const std::string& path, const Progress& progress) {
-    devices.clear();
-    auto overview = open_overview(path, progress, [&devices](const SampleRecord& sample, const EventsSoFar&) {
-      if (const auto* device = std::get_if<SampledDevice>(&sample)) devices.push_back(*device);
-    });
-    if (overview && with_owners) what.owners = take_owners(path, make_progress, ComponentRules::built_in(), *overview);
-    return overview;
-  };
-  const auto read = read_files(files, load, [&](const Overview& overview, Symbols& symbols) -> Result<void> {
-    auto summary = analyze_summary(overview, symbols, what);
-    if (!summary) return summary.error();
-    recordings.push_back({std::move(*summary), devices});
-    return {};
-  });
-  if (!read) return read.error();
-  return recordings;
-}
+int conclude(const PlannedRun& run, const std::string& format, const FindNeed& find_need);
 
 // The latest request for host memory that PyTorch could not get.
 std::optional<std::uint64_t> refused_host_bytes(const std::vector<PlannedRecording>& recordings) {
@@ -319,34 +288,8 @@ std::string why_no_plan(const Plan& plan, const PlannedRun& run, const std::vect
   return "";
 }
 
-PlanNeed need_of(std::uint64_t bytes) {
-  std::vector<const GpuProfile*> gpus;
-  for (const GpuProfile& gpu : gpu_profiles()) gpus.push_back(&gpu);
-  std::ranges::stable_sort(gpus, {}, &GpuProfile::memory_bytes);
-  PlanNeed need;
-  need.bytes = bytes;
-  for (const GpuProfile* gpu : gpus) {
-    if (gpu->memory_bytes >= bytes) {
-      need.enough.push_back(gpu->name);
-    } else {
-      need.too_small.insert(need.too_small.begin(), gpu->name);
-    }
-  }
-  return need;
-}
-
-// Without a failed request the plan knows it itself.
-std::optional<std::uint64_t> needed_bytes(const Plan& plan, const PlanWithoutLimit& plan_without_limit) {
-  std::uint64_t used = 0;
-  for (const PlannedDevice& device : plan.devices) {
-    if (device.summary.totals.out_of_memory_count != 0) return plan_without_limit();
-    used = std::max(used, device.device_used_bytes);
-  }
-  return used;
-}
-
-int conclude(const PlannedRun& run, const std::string& format, const PlanWithoutLimit& plan_without_limit) {
-  const auto recordings = read_recordings(run.files, format != "json");
+int conclude(const PlannedRun& run, const std::string& format, const FindNeed& find_need) {
+  const auto recordings = read_planned(run.files, format != "json");
   if (!recordings) return fail(recordings.error().message);
   Plan plan = make_plan(run.facts, *recordings);
   if (const std::string why = why_no_plan(plan, run, *recordings); !why.empty()) {
@@ -354,9 +297,7 @@ int conclude(const PlannedRun& run, const std::string& format, const PlanWithout
     for (const std::string& file : run.files) std::filesystem::remove(file, ignored);
     return fail(why);
   }
-  if (!plan.fits && format != "json") {
-    if (const auto bytes = needed_bytes(plan, plan_without_limit)) plan.need = need_of(*bytes);
-  }
+  if (!plan.fits && format != "json") plan.need = find_need(plan);
   const int printed = print(format == "json" ? to_json(plan) : "\n" + to_text(plan, detect_terminal(STDOUT_FILENO)));
   return printed != kOk ? printed : plan.fits ? kOk : kCheckFailed;
 }
@@ -455,21 +396,6 @@ int run_verify(const PlanOptions& options, const CommandLine& app) {
                       options.program.command, options.format == "json"});
 }
 
-// The same plan on a GPU whose memory has no end. None where it fails or a signal stops it.
-std::optional<std::uint64_t> plan_without_limit(const PlanOptions& options, const std::vector<std::string>& words,
-                                                const std::vector<std::string>& command) {
-  constexpr const char* kNoLimit = "--memory=4TiB";
-  const auto folder = ScratchFolder::create("tidemark-trial");
-  if (!folder) return std::nullopt;
-  say_printable("it does not fit: planning once more without a limit, to see what it needs");
-  TrialRequest trial{options.gpu, words, command};
-  trial.options.emplace_back(kNoLimit);
-  StopSignals signals;
-  const auto result = run_trial(trial, folder->path(), signals);
-  static_cast<void>(signals.take());
-  return result && *result && (*result)->fits == true ? (*result)->used_bytes() : std::nullopt;
-}
-
 int run(PlanOptions& options, const CommandLine& app) {
   if (auto status = check(options); !status) return fail(status.error().message);
   const auto gpu = find_gpu_profile(options.gpu);
@@ -543,8 +469,8 @@ int run(PlanOptions& options, const CommandLine& app) {
     planned.ending_signal = child.ending_signal();
     planned.oom_kills = oom_kills.count();
     planned.kills_of_own_group = oom_kills.counts_own_group();
-    return conclude(planned, options.format, [&]() -> std::optional<std::uint64_t> {
-      if (options.steps != 0) return plan_without_limit(options, words, command);
+    return conclude(planned, options.format, [&](const Plan& plan) -> std::optional<PlanNeed> {
+      if (options.steps != 0) return find_need(plan, {{options.gpu, words, command}, memory, options.ranks});
       // A program that runs to its end would write its files once more.
       say_printable("it does not fit; to see what it needs, plan it once more with --memory 4TiB");
       return std::nullopt;

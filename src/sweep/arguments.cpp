@@ -44,13 +44,6 @@ Result<Parts> split_argument(std::string_view text) {
   return Error{fmt::format("'{}': expected NAME or NAME=OPTION, such as batch=--batch-size", whole)};
 }
 
-std::optional<std::uint64_t> whole_number(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || rest != text.data() + text.size() || text.empty()) return std::nullopt;
-  return number;
-}
-
 struct WrittenRange {
   ValueRange range;
   bool has_step = false;
@@ -141,6 +134,13 @@ bool set_option(std::vector<std::string>& command, const std::string& option, co
 }
 
 }  // namespace
+
+std::optional<std::uint64_t> whole_number(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || rest != text.data() + text.size() || text.empty()) return std::nullopt;
+  return number;
+}
 
 Result<std::vector<std::string>> parse_list(std::string_view text) {
   std::vector<std::string> values;

@@ -79,11 +79,20 @@ struct PlannedDevice {
   bool fits = true;                  ///< no request failed, and what is used is within the memory
 };
 
+/// A change of the program's command that makes it fit, found by planning the program with it.
+struct PlannedChange {
+  std::string change;        ///< "--batch-size 4", "8 GPUs (--nproc 8)"
+  std::uint64_t bytes = 0;   ///< of each GPU that the program needs with it
+  bool checkpoints = false;  ///< activations
+};
+
 /// What a program that does not fit needs of each GPU.
 struct PlanNeed {
   std::uint64_t bytes = 0;             ///< with the context and libraries, by a plan without a limit
   std::vector<std::string> enough;     ///< known GPUs with so much memory, least first
-  std::vector<std::string> too_small;  ///< the others, most memory first
+  std::string too_small;               ///< the known GPU with most memory that has less; empty if there is none
+  std::vector<PlannedChange> changes;  ///< each enough by itself
+  std::vector<Advice> advice;          ///< changes of the program that save enough by themselves, most first
 };
 
 struct Plan {

@@ -61,7 +61,7 @@ std::string verdict_text(const Plan& plan) {
 std::string need_text(const PlanNeed& need) {
   std::string text = fmt::format("needs {} on each GPU: ", format_bytes(need.bytes));
   text += need.enough.empty() ? "more than any known GPU has" : "fits on " + list_of(need.enough);
-  if (!need.too_small.empty()) text += fmt::format("; not on {}", printable(need.too_small.front()));
+  if (!need.too_small.empty()) text += "; not on " + printable(need.too_small);
   return text;
 }
 

@@ -7,6 +7,7 @@
 #include "query/words/plan.h"
 #include "query/words/printable.h"
 #include "query/words/recording_text.h"
+#include "report/advice/words.h"
 #include "report/common/text_parts.h"
 
 namespace tidemark {
@@ -31,15 +32,34 @@ std::string device_text(const Plan& plan, const PlannedDevice& device, const Ter
   return text;
 }
 
+// Changes that make the program fit: those that were planned with their need, then advice with its saving.
+std::string fitting_changes_text(const PlanNeed& need, const Terminal& terminal) {
+  constexpr std::size_t kMaxChanges = 3;
+  constexpr std::size_t kPlaceWidth = 60;
+  std::vector<std::string> lines;
+  for (const PlannedChange& change : need.changes) {
+    lines.push_back(fmt::format("{}: needs {}", printable(change.change), format_bytes(change.bytes)));
+  }
+  for (const Advice& advice : need.advice) {
+    lines.push_back(fmt::format("{}: saves {}", advice_change_at(advice, kPlaceWidth), saving_text(advice)));
+  }
+  if (lines.empty()) return {};
+  if (lines.size() > kMaxChanges) lines.resize(kMaxChanges);
+  std::string text = paint(terminal, Tone::heading, lines.size() == 1 ? "Fix that is enough:" : "Fixes, each enough:");
+  for (std::size_t n = 0; n < lines.size(); ++n) text += fmt::format("\n  {}. {}", n + 1, lines[n]);
+  return text + "\n";
+}
+
 }  // namespace
 
 std::string to_text(const Plan& plan, const Terminal& terminal) {
   std::string text = paint(terminal, plan.fits ? Tone::heading : Tone::error, verdict_text(plan)) + "\n";
-  if (plan.need) text += need_text(*plan.need) + "\n";
+  if (plan.need) text += need_text(*plan.need) + "\n" + fitting_changes_text(*plan.need, terminal);
   for (const PlannedDevice& device : plan.devices) {
     text += device_text(plan, device, terminal);
-    // Ranks are alike: what holds the memory is shown of the one with the least headroom.
-    if (&device == &plan.devices.front()) text += "\n" + holders_text(device.summary, true, terminal);
+    // Ranks are alike: only the one with the least headroom lists what holds its memory. Its advice is for the peak at
+    // the limit, so it is left out if advice for the whole need is shown above.
+    if (&device == &plan.devices.front()) text += "\n" + holders_text(device.summary, !plan.need, terminal);
   }
   if (plan.pinned_bytes != 0) {
     text += "\n" + paint(terminal, Tone::heading, "Pinned host memory") + "\n";

@@ -9,6 +9,7 @@ import unittest
 from driver import PATIENCE_S, TIDEMARK, Case, has_cuda, program, run, wait_for
 
 HAS_CUDA = has_cuda()
+GIB = 1 << 30
 MEMORY = ("--gpu", "H200", "--memory", "4GiB")
 
 
@@ -46,6 +47,41 @@ class Phantom(Sweeping):
             trial = next(trial for trial in fit["trials"] if trial["value"] == value)
             for key in ("fits", "peak_allocated_bytes", "peak_reserved_bytes", "device_used_bytes"):
                 self.assertEqual(trial[key], device[key], key)
+
+    def test_changes_that_make_a_program_fit(self):
+        """Each change of the command that a plan prints as a fix is one that fits when it is planned by itself."""
+
+        def plan(memory, *arguments):
+            command = ["plan", "--gpu", "H200", "--memory", str(memory), "-f", "-o", str(self.folder / "plan.tide")]
+            return [TIDEMARK, *command, "--steps", "1", *arguments]
+
+        def used(*arguments):
+            done = run([*plan("16GiB", "--format", "json"), "--", *program("varied.py", *arguments)])
+            self.assertEqual(done.returncode, 0, done.stderr)
+            return json.loads(done.stdout)["devices"][0]["device_used_bytes"]
+
+        halved = used("--batch-size", "32")
+        checkpointed = used("--batch-size", "64", "--grad-checkpointing")
+        self.assertLess(halved, checkpointed)
+        command = program("varied.py", "--batch-size", "64")
+        done = run([*plan(checkpointed), "--", *command])
+        self.assertEqual(done.returncode, 1, done.stderr)
+        lines = done.stdout.decode().splitlines()
+        title = lines.index("Fixes, each enough:")
+        self.assertLess(title, 5, lines)
+        batch = "--batch-size 32, with gradient accumulation over 2 steps for a batch of 64"
+        self.assertEqual(
+            lines[title + 1 : title + 3],
+            [
+                f"  1. {batch}: needs {halved / GIB:.1f} GiB",
+                f"  2. --grad-checkpointing: needs {checkpointed / GIB:.1f} GiB",
+            ],
+        )
+        # With less memory, checkpointing is not enough.
+        done = run([*plan(halved), "--", *command])
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn(f"Fix that is enough:\n  1. {batch}: ".encode(), done.stdout)
+        self.assertNotIn(b"--grad-checkpointing", done.stdout)
 
     def test_four_configurations_in_two_calls(self):
         def sweep(*options):

@@ -1,6 +1,6 @@
 """One step of a small model on the first GPU: what it takes grows with the batch and with the width.
 
---fail raises an error where the batch is 3.
+--fail raises an error if the batch is 3. --grad-checkpointing recomputes the activations of both halves of the model.
 """
 
 import argparse
@@ -9,11 +9,13 @@ parser = argparse.ArgumentParser()
 parser.add_argument("--batch-size", type=int, default=1)
 parser.add_argument("--width", type=int, default=1024)
 parser.add_argument("--fail", action="store_true")
+parser.add_argument("--grad-checkpointing", action="store_true")
 args = parser.parse_args()
 if args.fail and args.batch_size == 3:
     raise RuntimeError("three is too many")
 
 import torch  # noqa: E402, which takes seconds
+import torch.utils.checkpoint  # noqa: E402
 
 torch.set_num_threads(1)
 
@@ -34,7 +36,10 @@ class Keeps(torch.autograd.Function):
 model = torch.nn.Sequential(*[torch.nn.Linear(args.width, args.width) for _ in range(4)]).to("cuda")
 data = torch.zeros(args.batch_size, 1024, args.width, device="cuda")
 optimizer = torch.optim.SGD(model.parameters())
-model(data).sum().backward()
+if args.grad_checkpointing:
+    torch.utils.checkpoint.checkpoint_sequential(model, 2, data, use_reentrant=False).sum().backward()
+else:
+    model(data).sum().backward()
 optimizer.step()
 # The interpreter ends in the moment after backward(), with a thread of PyTorch's that still gives back Python objects.
 Keeps.apply(model(data).sum()).backward()

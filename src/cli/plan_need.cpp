@@ -1,0 +1,138 @@
+#include "cli/plan_need.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <system_error>
+#include <utility>
+#include <variant>
+
+#include "base/output_file.h"
+#include "cli/command.h"
+#include "cli/reading.h"
+#include "cli/record_program.h"
+#include "plan/gpu_profiles.h"
+#include "sweep/fitting_changes.h"
+
+namespace tidemark::cli {
+
+namespace {
+
+constexpr const char* kNoLimit = "--memory=4TiB";
+
+void add_known_gpus(PlanNeed& need) {
+  std::vector<const GpuProfile*> gpus;
+  for (const GpuProfile& gpu : gpu_profiles()) gpus.push_back(&gpu);
+  std::ranges::stable_sort(gpus, {}, &GpuProfile::memory_bytes);
+  for (const GpuProfile* gpu : gpus) {
+    if (gpu->memory_bytes >= need.bytes) {
+      need.enough.push_back(gpu->name);
+    } else {
+      need.too_small = gpu->name;
+    }
+  }
+}
+
+// Removes the recordings of the trial before, which another number of ranks may have named otherwise.
+void empty_folder(const std::string& folder) {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    std::filesystem::remove_all(entry.path(), ignored);
+  }
+}
+
+// Advice on the device with the least headroom that saves enough for the program to fit.
+std::vector<Advice> sufficient_advice(const Plan& plan, std::uint64_t excess_bytes) {
+  std::vector<Advice> enough;
+  if (plan.devices.empty()) return enough;
+  std::ranges::copy_if(plan.devices.front().summary.advice, std::back_inserter(enough),
+                       [excess_bytes](const Advice& advice) { return advice.avoidable_peak_bytes >= excess_bytes; });
+  return enough;
+}
+
+// A request that failed hides what would have come: only then is a plan without a limit necessary.
+std::optional<std::uint64_t> used_without_failure(const Plan& plan) {
+  std::uint64_t used = 0;
+  for (const PlannedDevice& device : plan.devices) {
+    if (device.summary.totals.out_of_memory_count != 0) return std::nullopt;
+    used = std::max(used, device.device_used_bytes);
+  }
+  return used;
+}
+
+}  // namespace
+
+std::vector<std::string> recordings_in(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (entry.path().extension() == ".tide") files.push_back(entry.path().string());
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
+Result<std::vector<PlannedRecording>> read_planned(const std::vector<std::string>& files, bool with_owners) {
+  std::vector<PlannedRecording> recordings;
+  std::vector<SampledDevice> devices;
+  SummaryOptions what;
+  const auto load = [&](const std::string& path, const Progress& progress) {
+    devices.clear();
+    auto overview = open_overview(path, progress, [&devices](const SampleRecord& sample, const EventsSoFar&) {
+      if (const auto* device = std::get_if<SampledDevice>(&sample)) devices.push_back(*device);
+    });
+    if (overview && with_owners) what.owners = take_owners(path, make_progress, ComponentRules::built_in(), *overview);
+    return overview;
+  };
+  const auto read = read_files(files, load, [&](const Overview& overview, Symbols& symbols) -> Result<void> {
+    auto summary = analyze_summary(overview, symbols, what);
+    if (!summary) return summary.error();
+    recordings.push_back({std::move(*summary), devices});
+    return {};
+  });
+  if (!read) return read.error();
+  return recordings;
+}
+
+std::optional<PlanNeed> find_need(const Plan& plan, const NeedRequest& request) {
+  const auto folder = ScratchFolder::create("tidemark-trial");
+  if (!folder) return std::nullopt;
+  ChangeSearch search{request.trial, 0, request.memory_bytes, request.ranks, script_source(request.trial.command)};
+  search.trial.options.emplace_back(kNoLimit);
+  StopSignals signals;
+  const MeasureTrial measure = [&](const TrialRequest& trial, const std::string& change) {
+    std::optional<std::uint64_t> used;
+    if (signals.stopped()) return used;
+    say_printable("planning " + change);
+    empty_folder(folder->path());
+    const auto result = run_trial(trial, folder->path(), signals);
+    if (result && *result && (*result)->fits == true) used = (*result)->used_bytes();
+    return used;
+  };
+  say_printable(
+      "it does not fit: searching for what it needs and for changes that make it fit (Ctrl-C ends the search)");
+  PlanNeed need;
+  Plan unlimited = plan;
+  if (const auto used = used_without_failure(plan)) {
+    need.bytes = *used;
+  } else {
+    need.bytes = measure(search.trial, "it without a limit of memory").value_or(0);
+    auto recordings = read_planned(recordings_in(folder->path()), true);
+    if (recordings) unlimited = make_plan(plan.facts, *recordings);
+  }
+  if (need.bytes != 0) {
+    add_known_gpus(need);
+    if (need.bytes > request.memory_bytes)
+      need.advice = sufficient_advice(unlimited, need.bytes - request.memory_bytes);
+    search.need_bytes = need.bytes;
+    need.changes = find_fitting_changes(search, measure);
+    if (std::ranges::any_of(need.changes, &PlannedChange::checkpoints)) {
+      std::erase_if(need.advice,
+                    [](const Advice& advice) { return advice.kind == AdviceKind::checkpoint_activations; });
+    }
+  }
+  static_cast<void>(signals.take());
+  return need.bytes != 0 ? std::optional(std::move(need)) : std::nullopt;
+}
+
+}  // namespace tidemark::cli
