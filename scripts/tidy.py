@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """Runs clang-tidy over the translation units of a build, and remembers what was fine.
 
-    scripts/tidy.py -p BUILD [-j N] [--program CLANG_TIDY] [--checks CHECKS] [--changed-since COMMIT] REGEX
+    scripts/tidy.py -p BUILD [-j N] [--program CLANG_TIDY] [--checks CHECKS] [--changed-since COMMIT]
+                    [--seconds N] REGEX
 
-REGEX: units whose path begins with it, such as "src/report/". --changed-since: of these, units that have a source or a header
-that is another one than in COMMIT; all of them where git does not know it, or .clang-tidy or a preset of CMake changed.
+REGEX: units whose path begins with it, such as "src/report/". --changed-since: of these, units with a source or a header whose
+code differs from COMMIT (other comments alone do not count, unless they contain NOLINT); all of them if git does not know
+COMMIT, or .clang-tidy or a preset of CMake changed. --seconds: after this time no further unit is read; how many were left
+out is printed.
 
 The path of a source is its path below the repository; that of a unit of several sources (CMAKE_UNITY_BUILD) is its path
 below BUILD, where it lies in the folder of its target. A unit is read again when it, a header that it includes, .clang-tidy,
@@ -13,14 +16,17 @@ included (they hold NOLINT). It lies in tidy/ below TIDEMARK_CACHE (default: ~/.
 """
 
 import argparse
+import collections
 import concurrent.futures
 import hashlib
 import json
+import math
 import os
 import re
 import shlex
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,14 +38,34 @@ def run(command, **options):
     return subprocess.run(command, capture_output=True, check=False, **options)
 
 
+def code_of(text):
+    """C++ without its comments and with single spaces. Strings and comments that contain NOLINT stay."""
+    pattern = r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/'
+    found = re.sub(
+        pattern, lambda match: match[0] if match[0].startswith('"') or "NOLINT" in match[0] else " ", text, flags=re.DOTALL
+    )
+    return " ".join(found.split())
+
+
+def has_other_code(name, commit):
+    """Whether the code of a file differs from that of a commit."""
+    before = run(["git", "show", f"{commit}:{name}"], cwd=ROOT)
+    path = ROOT / name
+    if before.returncode != 0 or not path.is_file():
+        return True
+    return code_of(before.stdout.decode(errors="replace")) != code_of(path.read_text(errors="replace"))
+
+
 def changed_since(commit):
-    """The paths that differ from it, also where they are not committed; None where that is not known or concerns all units."""
+    """The paths whose code differs from it, committed or not; None if that is unknown or concerns all units."""
     compared = run(["git", "diff", "--name-only", commit, "--"], cwd=ROOT)
     new = run(["git", "ls-files", "--others", "--exclude-standard"], cwd=ROOT)
     if compared.returncode != 0 or new.returncode != 0:
         return None
     names = {name for name in (compared.stdout + new.stdout).decode().split("\n") if name}
-    return None if names & {".clang-tidy", "CMakePresets.json"} else {ROOT / name for name in names}
+    if names & {".clang-tidy", "CMakePresets.json"}:
+        return None
+    return {ROOT / name for name in names if has_other_code(name, commit)}
 
 
 def preprocess_command(entry):
@@ -72,15 +98,17 @@ def key_of(entry, fixed, changed):
     return digest.hexdigest()
 
 
-def check(entry, options, fixed, changed):
-    """(whether it was remembered, or has not changed; what is wrong or None)"""
+def check(entry, options, fixed, changed, deadline):
+    """("known": remembered, or unchanged; "late": the time was over; "read"), and what is wrong or None."""
     key = key_of(entry, fixed, changed)
     if key == "":
-        return True, None
+        return "known", None
     marker = CACHE / key[:2] / key if key else None
     if marker and marker.exists():
         os.utime(marker)
-        return True, None
+        return "known", None
+    if time.monotonic() > deadline:
+        return "late", None
     # To the static analyzer, the sources of a unit are headers. libstdc++ 12 calls what is deprecated, which newer versions
     # of clang report where they check a program.
     extra = [f"--extra-arg={word}" for word in ("-Xclang", "-analyzer-opt-analyze-headers", "-Wno-deprecated-declarations")]
@@ -89,11 +117,11 @@ def check(entry, options, fixed, changed):
         command.insert(1, f"--checks={options.checks}")
     done = run(command, cwd=ROOT)
     if done.returncode != 0:
-        return False, done.stdout.decode(errors="replace") + done.stderr.decode(errors="replace")
+        return "read", done.stdout.decode(errors="replace") + done.stderr.decode(errors="replace")
     if marker:
         marker.parent.mkdir(parents=True, exist_ok=True)
         marker.touch()
-    return False, None
+    return "read", None
 
 
 def forget_the_oldest():
@@ -109,6 +137,7 @@ def main():
     parser.add_argument("--program", default="clang-tidy")
     parser.add_argument("--checks", default="")
     parser.add_argument("--changed-since", metavar="COMMIT")
+    parser.add_argument("--seconds", type=float, default=math.inf)
     parser.add_argument("regex")
     options = parser.parse_args()
     build = Path(options.build).resolve()
@@ -122,16 +151,18 @@ def main():
     version = run([options.program, "--version"]).stdout
     fixed = b"\0".join([version, (ROOT / ".clang-tidy").read_bytes(), options.checks.encode()])
     changed = changed_since(options.changed_since) if options.changed_since else None
-    remembered = 0
+    deadline = time.monotonic() + options.seconds
+    counts = collections.Counter()
     failed = 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for known, problem in pool.map(lambda entry: check(entry, options, fixed, changed), largest_first):
-            remembered += known
+        for outcome, problem in pool.map(lambda entry: check(entry, options, fixed, changed, deadline), largest_first):
+            counts[outcome] += 1
             if problem:
                 failed += 1
                 print(problem, flush=True)
     forget_the_oldest()
-    print(f"clang-tidy: {len(entries)} units, {remembered} of them not read again, {failed} with problems", file=sys.stderr)
+    late = f", {counts['late']} left out for lack of time" if counts["late"] else ""
+    print(f"clang-tidy: {len(entries)} units, {counts['known']} not read again{late}, {failed} with problems", file=sys.stderr)
     return 1 if failed or not entries else 0
 
 

@@ -104,7 +104,7 @@ export interface CallSite extends Holder {
   share: number;
 }
 
-/** Memory of one category, and how it is known. */
+/** Memory of one category, and the confidence of that category. */
 export interface CategoryBytes {
   category: "parameter" | "buffer" | "gradient" | "per_sample_gradient" | "optimizer_state" | "activation" | "input" | "temporary" | "workspace" | "copy" | "unknown";
   bytes: number;
@@ -410,6 +410,8 @@ export interface Summary extends OfRecording {
   host_ledger: HostExtremes | null;
   /** by the kernel, for lack of host memory */
   killed: KilledProcess[];
+  /** growth by all leaks; null: none was found, or the recording has no owners */
+  leak_bytes_per_step: number | null;
 }
 
 /** A GPU that a process allocated on beside the one that it used most. */
@@ -1025,7 +1027,7 @@ export interface Fragmentation extends OfRecording {
   simulation: string | null;
 }
 
-/** A mistake that a leak matches, how that is known, and what to do about it. */
+/** A mistake that a leak matches, its confidence, and what to do about it. */
 export interface UsualMistake {
   name: "losses_with_graph" | "metrics_not_detached" | "tensors_with_graph" | "capturing_hook" | "unbounded_cache" | "growing_container";
   confidence: "exact" | "estimated" | "unknown";
@@ -1076,7 +1078,7 @@ export interface GrowthByOwners {
 /** Leaks with one cause: a retained graph, or a call site. */
 export interface LeakGroup extends GrowthByOwners {
   kind: "call_site" | "forward_pass" | "autograd_graph";
-  /** how it is known that the leaks have one cause */
+  /** of the leaks having one cause */
   confidence: "exact" | "estimated" | "unknown";
   device: string;
   /** growth, with its 95% interval */
@@ -1521,6 +1523,13 @@ export interface Budget {
   over: OverBudget[];
 }
 
+/** Memory of one category in both runs. */
+export interface ComparedCategory {
+  category: "parameter" | "buffer" | "gradient" | "per_sample_gradient" | "optimizer_state" | "activation" | "input" | "temporary" | "workspace" | "copy" | "unknown";
+  /** held at the device's own peak */
+  peak_bytes: ComparedValue;
+}
+
 /** Stacks that changed alike. */
 export interface ChangeGroup {
   stack_count: number;
@@ -1550,6 +1559,8 @@ export interface ComparedDevice {
   allocation_count: ComparedValue;
   total_allocated_bytes: ComparedValue;
   unrecorded_at_peak_bytes: ComparedValue;
+  /** the largest change first; in recordings that have owners */
+  categories_at_peak?: ComparedCategory[];
   /** not in A on this device */
   added: ChangeGroup;
   /** not in B */

@@ -31,6 +31,43 @@ CommandModel asked_for(const CLI::App& app) {
   return command_model(parsed.empty() ? app : *parsed.back());
 }
 
+bool is_recording_name(std::string_view word) {
+  constexpr std::string_view kEndings[] = {".tide", ".pickle", ".pkl", ".pickle.gz", ".pickle.xz", ".pickle.zst"};
+  return std::ranges::any_of(kEndings, [word](std::string_view ending) { return word.ends_with(ending); });
+}
+
+// What people type for a command that has another name.
+struct OtherName {
+  std::string_view typed;
+  std::string_view command;
+};
+constexpr OtherName kOtherNames[] = {
+    {"watch", "top"},   {"monitor", "top"},    {"ps", "top"},           {"record", "run"},      {"trace", "run"},
+    {"mem", "summary"}, {"memory", "summary"}, {"snapshot", "summary"}, {"stats", "summary"},   {"view", "report"},
+    {"html", "report"}, {"diff", "compare"},   {"fit", "plan"},         {"advice", "patterns"}, {"tui", "interactive"}};
+
+// The command that somebody meant who typed a word that is none; empty: unknown.
+std::string meant_command(const std::string& word) {
+  if (is_recording_name(word)) return "tidemark summary " + shell_word(word);
+  if (word.ends_with(".py")) return "tidemark run -- python " + shell_word(word);
+  const auto* const other = std::ranges::find(kOtherNames, word, &OtherName::typed);
+  if (other != std::end(kOtherNames)) return fmt::format("tidemark {}", other->command);
+  const std::string guess = closest_command(word);
+  return guess.empty() ? "" : "tidemark " + guess;
+}
+
+// The first example in a command's help; empty: it has none.
+std::string first_example(const CLI::App& app, std::string_view name) {
+  for (const CLI::App* command :
+       app.get_subcommands([&](const CLI::App* known) { return known->get_name() == name; })) {
+    const std::string footer = command->get_footer();
+    const std::size_t begin = footer.find("\n  tidemark ");
+    if (begin == std::string::npos) return "";
+    return footer.substr(begin + 3, footer.find('\n', begin + 3) - begin - 3);
+  }
+  return "";
+}
+
 // Commands of the same question: one reads a recording, the other watches a running process.
 struct Counterpart {
   std::string_view reads;
@@ -44,7 +81,7 @@ std::string other_command(int argc, const char* const* argv) {
   for (const auto& [reads, watches] : kCounterparts) {
     for (int n = 2; n < argc; ++n) {
       const std::string_view word = argv[n];
-      if (command == watches && word.ends_with(".tide")) {
+      if (command == watches && is_recording_name(word)) {
         return fmt::format("`tidemark {}` watches running processes; to read a recording: tidemark {} {}", watches,
                            reads, shell_word(word));
       }
@@ -83,8 +120,8 @@ std::string closest_command(const std::string& word) {
 }
 
 int unknown_command(const std::string& word) {
-  const std::string guess = closest_command(word);
-  const std::string hint = guess.empty() ? "see `tidemark --help`" : fmt::format("did you mean '{}'?", guess);
+  const std::string meant = meant_command(word);
+  const std::string hint = meant.empty() ? "see `tidemark --help`" : fmt::format("did you mean `{}`?", meant);
   return fail(fmt::format("unknown command '{}'; {}", word, hint));
 }
 
@@ -94,7 +131,7 @@ Application make_application() {
       std::make_unique<CLI::App>("Tidemark shows where GPU memory goes in deep-learning training.", "tidemark");
   CLI::App& app = *application.app;
   app.set_help_flag("-h,--help", "Print this help");
-  app.set_version_flag("--version", "tidemark " TIDEMARK_VERSION, "Print the version");
+  app.set_version_flag("-V,--version", "tidemark " TIDEMARK_VERSION, "Print the version");
   app.require_subcommand(1);
   app.footer(
       "Examples:\n"
@@ -135,6 +172,8 @@ int run_application(int argc, const char* const* argv) {
       return print(std::string(answer.what()) + "\n");
     } catch (const CLI::ParseError& error) {
       const std::string command = is_command(argv[1]) ? fmt::format(" {}", argv[1]) : "";
+      const std::string example = error.get_name() == "RequiredError" ? first_example(app, argv[1]) : "";
+      if (!example.empty()) return fail(fmt::format("{}; for example: {}", error.what(), example));
       return fail(fmt::format("{}; see `tidemark{} --help`", error.what(), command));
     }
     for (const auto& [subcommand, action] : application.actions) {

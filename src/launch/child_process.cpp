@@ -24,7 +24,9 @@ void ChildProcess::start(const std::vector<std::string>& command, const std::vec
       },
       pid_);
   if (error != 0) {
-    error_ = {fmt::format("cannot run {}: {}", command.front(), std::strerror(error))};
+    const char* const hint =
+        command.front().ends_with(".py") ? "; a Python script needs its interpreter before it, such as python" : "";
+    error_ = {fmt::format("cannot run {}: {}{}", command.front(), std::strerror(error), hint)};
     exit_code_if_not_started_ = error == ENOENT ? 127 : 126;
     return;
   }

@@ -14,8 +14,16 @@ Result<ComparedRecording> reduce(Attributed&& store, AnalysisOptions options) {
   chosen.attribution = store.attribution;
   const auto holders = chosen.holders(store);
   if (!holders) return holders.error();
+  const std::string chosen_blocks = filter_text(chosen.filter);
+  std::shared_ptr<const Breakdown> categories;
+  if (store.attribution && chosen_blocks.empty()) {
+    const Symbols symbols(store.definitions);
+    auto breakdown = analyze_breakdown(store, symbols, *store.attribution, {});
+    if (breakdown) categories = std::make_shared<const Breakdown>(std::move(*breakdown));
+  }
   ComparedRecording reduced = reduce_for_compare(std::forward<Attributed>(store), *holders);
-  reduced.chosen_blocks = filter_text(chosen.filter);
+  reduced.chosen_blocks = chosen_blocks;
+  reduced.breakdown = std::move(categories);
   return reduced;
 }
 

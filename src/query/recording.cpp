@@ -48,6 +48,10 @@ PeakOwners peak_owners(const AttributedStore& store) {
   for (std::size_t device = 0; device < store.devices.size(); ++device) {
     owners.advice.push_back(adviser.at_peak(device));
   }
+  LeakOptions options;
+  options.attribution = store.attribution.get();
+  const auto leaks = analyze_leaks(store, symbols, options);
+  if (leaks && leaks->verdict == LeakVerdict::leak) owners.leak_bytes_per_step = leaks->bytes_per_step;
   auto breakdown = analyze_breakdown(store, symbols, *store.attribution, {});
   if (breakdown) owners.breakdown = std::make_shared<const Breakdown>(std::move(*breakdown));
   return owners;

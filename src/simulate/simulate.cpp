@@ -156,8 +156,7 @@ Result<std::vector<SettingList>> settings_to_replay(const Store& store, const Re
                                                     const SettingList& recorded, const SimulateOptions& options,
                                                     bool limited) {
   std::vector<SettingList> all = {recorded};
-  const auto add = [&](const SettingList& changes) {
-    SettingList settings = with_changes(recorded, changes);
+  const auto add = [&](SettingList settings) {
     if (std::find(all.begin(), all.end(), settings) == all.end()) all.push_back(std::move(settings));
   };
   for (const std::string& text : options.sets) {
@@ -169,7 +168,12 @@ Result<std::vector<SettingList>> settings_to_replay(const Store& store, const Re
     add(*changes);
   }
   if (options.search) {
-    for (const SettingList& changes : candidate_settings(store, requests, recorded, limited)) add(changes);
+    // A recorded setting may be the cause, so the defaults and expandable segments are tried without it.
+    add({});
+    add({{"expandable_segments", "True"}});
+    for (const SettingList& changes : candidate_settings(store, requests, recorded, limited)) {
+      add(with_changes(recorded, changes));
+    }
   }
   return all;
 }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include "analyze/advice/model_calls.h"
 
@@ -23,9 +24,29 @@ bool met_failure(const Subject& subject, const EarlierFree& away) {
 
 enum class Fate : std::uint8_t { backward, unused, unknown };
 
-/// Whether a backward pass freed some of a call's blocks. Unknown where others are alive at the end, or memory ran out
-/// before they were freed.
-Fate fate_of(const Subject& subject, const ModelCall& call) {
+/// The sequence numbers of the autograd nodes that allocated memory in a backward pass, in increasing order.
+std::vector<std::uint64_t> nodes_that_ran(const Subject& subject) {
+  const std::vector<std::uint64_t>& node_sequence = subject.store.blocks.node_sequence;
+  std::vector<std::uint64_t> nodes;
+  for (const BlockId block : subject.blocks) {
+    const bool has_node = !node_sequence.empty() && node_sequence[block.value] != 0;
+    if (has_node && subject.owner(block).phase == Phase::backward) nodes.push_back(node_sequence[block.value]);
+  }
+  std::ranges::sort(nodes);
+  return nodes;
+}
+
+/// Whether one of `nodes` was made in a call. Its blocks have the number of the next node when they are allocated.
+bool made_one_of(const std::vector<std::uint64_t>& nodes, const Subject& subject, const ModelCall& call) {
+  const std::vector<std::uint64_t>& sequence = subject.store.blocks.sequence;
+  const auto node = std::ranges::lower_bound(nodes, sequence[call.blocks.front().value]);
+  return node != nodes.end() && *node < sequence[call.blocks.back().value];
+}
+
+/// Whether a backward pass freed some of a call's blocks, or went back through it and kept them (retain_graph).
+/// Unknown if others are alive at the end, or memory ran out before they were freed.
+Fate fate_of(const Subject& subject, const ModelCall& call, const std::vector<std::uint64_t>& nodes) {
+  if (made_one_of(nodes, subject, call)) return Fate::backward;
   Fate fate = call.held.empty() ? Fate::unknown : Fate::unused;
   for (const EarlierFree& away : call.held) {
     if (met_failure(subject, away) || away.to == EarlierFree::kEnd) {
@@ -217,6 +238,7 @@ class UnusedGradients {
 // would have come, the call is one of more than twice as many in a row as any backward pass went back through.
 std::vector<EarlierFree> inference_with_autograd(const Subject& subject) {
   const std::vector<ModelCall> calls = calls_with_graph(subject);
+  const std::vector<std::uint64_t> nodes = nodes_that_ran(subject);
   std::vector<Fate> fates;
   std::map<std::size_t, std::size_t> in_span;  // how many calls
   std::vector<std::size_t> spans;              // of each call
@@ -226,7 +248,7 @@ std::vector<EarlierFree> inference_with_autograd(const Subject& subject) {
   for (const ModelCall& call : calls) {
     spans.push_back(subject.spans_until(call.from(subject)));
     ++in_span[spans.back()];
-    fates.push_back(fate_of(subject, call));
+    fates.push_back(fate_of(subject, call, nodes));
   }
   for (std::size_t n = 0; n < calls.size(); ++n) {
     if (fates[n] == Fate::backward) most_used = std::max(most_used, in_span[spans[n]]);

@@ -44,19 +44,34 @@ bool is_optimizer_file(std::string_view file) {
   return file.find("torch/optim/") != std::string_view::npos && file.find("lr_scheduler") == std::string_view::npos;
 }
 
-// For each stack, whether one of its frames is of an optimizer of PyTorch.
-std::vector<bool> optimizer_stacks(const Definitions& definitions) {
+// Functions that build a model, move it to a device or load its parameters.
+bool is_building_function(std::string_view name) {
+  constexpr std::array<std::string_view, 5> kFunctions = {"__init__", "_apply", "load_state_dict",
+                                                          "_load_from_state_dict", "from_pretrained"};
+  return std::ranges::find(kFunctions, name.substr(name.rfind('.') + 1)) != kFunctions.end();
+}
+
+std::string_view text_of(const Definitions& definitions, StringId id) {
+  return id.valid() && id.value < definitions.strings.size() ? definitions.strings[id.value] : std::string_view();
+}
+
+// For each stack, whether `matches` is true of the location of one of its frames.
+template <typename Matches>
+std::vector<bool> stacks_with(const Definitions& definitions, const Matches& matches) {
   std::vector<bool> locations;
-  for (const Location& location : definitions.locations) {
-    locations.push_back(location.file.valid() && location.file.value < definitions.strings.size() &&
-                        is_optimizer_file(definitions.strings[location.file.value]));
-  }
+  for (const Location& location : definitions.locations) locations.push_back(matches(location));
   std::vector<bool> stacks;
   for (const StackNode& node : definitions.stacks) {
     const bool own = node.location.valid() && node.location.value < locations.size() && locations[node.location.value];
     stacks.push_back(own || (node.parent.valid() && node.parent.value < stacks.size() && stacks[node.parent.value]));
   }
   return stacks;
+}
+
+// For each stack, whether one of its frames is of an optimizer of PyTorch.
+std::vector<bool> optimizer_stacks(const Definitions& definitions) {
+  return stacks_with(definitions,
+                     [&](const Location& location) { return is_optimizer_file(text_of(definitions, location.file)); });
 }
 
 // The first position of each run of allocations by the optimizer.
@@ -82,6 +97,26 @@ bool ticks_within_steps(const Clock& clock, const Boundaries& runs) {
                                     [&runs](std::uint32_t position) { return position < runs.back(); });
   const auto after = static_cast<std::ptrdiff_t>(clock.boundaries.size()) - before;
   return after * static_cast<std::ptrdiff_t>(runs.size()) < before;
+}
+
+// Whether a clock ticks once for each layer of a model that is built, moved to a device or loaded: its stack is below a
+// function that does this, and less than one block of the device in a period is freed.
+bool builds_a_model(const Store& store, const KeySequence& sequence, const Clock& clock) {
+  if (!sequence.by_stack) return false;
+  const std::vector<bool> builds = stacks_with(store.definitions, [&](const Location& location) {
+    return is_building_function(text_of(store.definitions, location.function));
+  });
+  const StackId anchor = store.blocks.stack[sequence.blocks[clock.boundaries.front()].value];
+  if (!anchor.valid() || anchor.value >= builds.size() || !builds[anchor.value]) return false;
+  const std::uint8_t device = store.blocks.device[sequence.blocks.front().value];
+  const auto change_at = [&](std::uint32_t position) {
+    return static_cast<std::ptrdiff_t>(store.blocks.birth_change[sequence.blocks[position].value]);
+  };
+  const auto freed = std::count_if(
+      store.live_changes.begin() + change_at(clock.boundaries.front()),
+      store.live_changes.begin() + change_at(clock.boundaries.back()),
+      [&](const LiveChange& change) { return !change.birth && store.blocks.device[change.block.value] == device; });
+  return freed < static_cast<std::ptrdiff_t>(clock.boundaries.size());
 }
 
 // The first position after each of these times.
@@ -379,7 +414,7 @@ TrainingSteps find_training_steps(const Store& store) {
   if (tells_steps(optimizer)) return steps_at(store, sequence, TrainingSteps::Source::optimizer, optimizer);
   if (only_begun && !optimizer.boundaries.empty()) return steps_as_annotated();
   if (!repeating || repeating->score < kLowestScore) return only_begun ? steps_as_annotated() : TrainingSteps{};
-  if (ticks_within_steps(*repeating, optimizer.boundaries)) return {};
+  if (ticks_within_steps(*repeating, optimizer.boundaries) || builds_a_model(store, sequence, *repeating)) return {};
   const auto source = sequence.by_stack ? TrainingSteps::Source::stack : TrainingSteps::Source::sizes;
   return steps_at(store, sequence, source, *repeating);
 }

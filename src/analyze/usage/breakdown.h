@@ -97,6 +97,7 @@ Result<Breakdown> analyze_breakdown(const Store& store, const Symbols& symbols, 
 struct PeakOwners {
   std::shared_ptr<const Breakdown> breakdown;  ///< at the peak; null where the recording has no data of its own for it
   std::vector<std::vector<Advice>> advice;     ///< by index into Overview::devices; empty likewise
+  std::optional<double> leak_bytes_per_step = {};  ///< of all leaks; std::nullopt if none was found
 };
 
 }  // namespace tidemark

@@ -142,6 +142,25 @@ std::vector<Match> match_stacks(const Side& a, const Side& b, Device device, Com
   return sorted;
 }
 
+std::vector<ComparedCategory> compare_categories(const ComparedRecording& a, const ComparedRecording& b,
+                                                 Device device) {
+  if (!a.breakdown || !b.breakdown) return {};
+  std::map<Category, ComparedValue> values;
+  const auto add = [&](const Breakdown& breakdown, std::uint64_t ComparedValue::*side) {
+    for (const BreakdownDevice& part : breakdown.devices) {
+      if (part.device != device) continue;
+      for (const CategoryBytes& category : part.categories) values[category.category].*side += category.bytes;
+    }
+  };
+  add(*a.breakdown, &ComparedValue::a);
+  add(*b.breakdown, &ComparedValue::b);
+  std::vector<ComparedCategory> categories;
+  for (const auto& [category, bytes] : values) categories.push_back({category, bytes});
+  std::ranges::stable_sort(categories, std::ranges::greater(),
+                           [](const ComparedCategory& each) { return magnitude(each.bytes.change()); });
+  return categories;
+}
+
 ComparedDevice compare_device(const Side& a, const Side& b, Device device, const CompareOptions& options) {
   const DeviceSummary* in_a = a.find(device);
   const DeviceSummary* in_b = b.find(device);
@@ -299,6 +318,8 @@ Result<Comparison> analyze_compare(const ComparedRecording& a, Symbols& symbols_
   result.owners = a.by ? a.by : b.by;
   for (const Device device : *selected) {
     result.devices.push_back(compare_device(side_a, side_b, device, options));
+    ComparedDevice& compared = result.devices.back();
+    if (compared.in_a && compared.in_b) compared.categories = compare_categories(a, b, device);
   }
   if (options.budget) check_budget(a.overview, *options.budget, result);
   result.a = describe_recording(a.overview, symbols_a);

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "analyze/common/recording_info.h"
 #include "analyze/common/stack_matching.h"
 #include "analyze/common/stack_names.h"
+#include "analyze/usage/breakdown.h"
 #include "base/arithmetic.h"
 #include "base/enum_names.h"
 #include "base/result.h"
@@ -68,7 +70,8 @@ struct ComparedRecording {
   std::vector<StackTotals> stacks;  ///< in order of devices and stacks
   std::optional<OwnerKind> by;      ///< they are owners
   std::map<StackId, BlockOwner> owners;
-  std::string chosen_blocks;  ///< as in RecordingInfo
+  std::string chosen_blocks;                        ///< as in RecordingInfo
+  std::shared_ptr<const Breakdown> breakdown = {};  ///< at the peak; null if owners are unknown or blocks are chosen
 };
 
 /// With what `holders` lists. Devices keep the totals of all blocks.
@@ -125,6 +128,12 @@ struct ComparedStack {
   ComparedValue allocations;
 };
 
+/// Memory of a category at each run's own peak.
+struct ComparedCategory {
+  Category category = Category::unknown;
+  ComparedValue bytes;
+};
+
 struct ComparedDevice {
   Device device;
   bool in_a = false;  ///< whether A has an event of this device; otherwise it has no totals, and no rows are listed
@@ -134,7 +143,8 @@ struct ComparedDevice {
   ComparedTotal peak_active;
   ComparedTotal allocations;
   ComparedTotal traffic;
-  ComparedTotal unrecorded_at_peak;  ///< of the peak, what is in no recorded block
+  ComparedTotal unrecorded_at_peak;          ///< of the peak, what is in no recorded block
+  std::vector<ComparedCategory> categories;  ///< the largest change first; empty if owners are unknown in one run
   ChangeGroup added;
   ChangeGroup removed;
   ChangeGroup grew;

@@ -63,6 +63,7 @@ struct Summary {
   HostUsage host;
   std::optional<SampledBytes> pinned;  ///< page-locked memory from CUDA, by its events; none: none was recorded
   HostLedgers host_ledgers;
+  std::optional<double> leak_bytes_per_step = {};  ///< as in PeakOwners
 };
 
 /// Page-locked host memory that CUDA gave to the process; none where none was recorded.

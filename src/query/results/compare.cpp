@@ -45,6 +45,13 @@ void describe(Visitor& v, const ComparedStack& row) {
 }
 
 template <typename Visitor>
+void describe(Visitor& v, const ComparedCategory& category) {
+  v.type("ComparedCategory", "Memory of one category in both runs.");
+  v.field("category", named<kCategoryNames>(category.category));
+  v.field("peak_bytes", both(category.bytes), "held at the device's own peak");
+}
+
+template <typename Visitor>
 void describe(Visitor& v, const ComparedDevice& device) {
   v.type("ComparedDevice", "A device in both runs.");
   v.field("device", to_string(device.device));
@@ -56,6 +63,8 @@ void describe(Visitor& v, const ComparedDevice& device) {
   v.field("allocation_count", device.allocations);
   v.field("total_allocated_bytes", device.traffic);
   v.field("unrecorded_at_peak_bytes", device.unrecorded_at_peak);
+  v.field_if(!device.categories.empty(), "categories_at_peak", device.categories,
+             "the largest change first; in recordings that have owners");
   v.field("added", device.added, "not in A on this device");
   v.field("removed", device.removed, "not in B");
   v.field("grew", device.grew, "more bytes, or as many in more blocks");

@@ -120,6 +120,13 @@ std::string best_settings_text(const Simulation& simulation) {
                      format_bytes(static_cast<std::uint64_t>(*saving)), reserved);
 }
 
+bool best_helps(const Simulation& simulation) {
+  if (simulation.runs.empty() || simulation.runs.front().out_of_memory_ns) return false;
+  const SimulatedSettings& best = simulation.runs.front();
+  if (best.passed_failures > simulation.check.passed_failures || simulation.check.out_of_memory_ns) return true;
+  return simulation.saving(best).value_or(0) > 0;
+}
+
 std::string cited_simulation_text(const Simulation& simulation) {
   const std::int64_t error = simulation.reserved_error();
   const std::string exact =

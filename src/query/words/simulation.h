@@ -18,6 +18,9 @@ namespace tidemark {
 /// "expandable_segments:True would have saved 9.2 GiB of 18.3 GiB reserved.", of the best run.
 [[nodiscard]] std::string best_settings_text(const Simulation& simulation);
 
+/// Whether the best run reserves less than the recorded settings do, or meets more of the requests.
+[[nodiscard]] bool best_helps(const Simulation& simulation);
+
 /// The same for reports of something else: who replayed, how exact it is, and which command says more.
 [[nodiscard]] std::string cited_simulation_text(const Simulation& simulation);
 

@@ -83,6 +83,17 @@ std::string totals_text(const ComparedDevice& device, const Terminal& terminal) 
   return columns.text(terminal, 2);
 }
 
+// What holds more or less, in a few lines: stacks and layers follow.
+std::string categories_text(const ComparedDevice& device, const Terminal& terminal) {
+  Columns columns({"A", "B", "change", "relative", "category at the peak"});
+  for (const ComparedCategory& category : device.categories) {
+    const std::int64_t change = category.bytes.change();
+    columns.add({format_bytes(category.bytes.a), format_bytes(category.bytes.b), signed_bytes(change),
+                 relative_text(change, category.bytes.a), category_text(category.category)});
+  }
+  return device.categories.empty() ? std::string() : columns.text(terminal, 2) + "\n";
+}
+
 std::string group_text(const ChangeGroup& group, const char* word) {
   if (group.stacks == 0) return {};
   return fmt::format("{} {} ({}), ", format_count(group.stacks), word, signed_bytes(group.bytes));
@@ -127,7 +138,8 @@ std::string rows_text(const ComparedDevice& device, CompareBy by, bool all, cons
 
 std::string device_text(const ComparedDevice& device, const Comparison& comparison, const Terminal& terminal) {
   const std::string name = to_string(device.device);
-  std::string text = "\n" + paint(terminal, Tone::heading, name) + "\n" + totals_text(device, terminal) + "\n";
+  std::string text = "\n" + paint(terminal, Tone::heading, name) + "\n" + categories_text(device, terminal) +
+                     totals_text(device, terminal) + "\n";
   if (!device.in_a || !device.in_b) {
     const RecordingInfo& recording = device.in_a ? comparison.a : comparison.b;
     return text + fmt::format("  only in {}: `tidemark table {} --device {}` lists its stacks\n",
@@ -137,16 +149,27 @@ std::string device_text(const ComparedDevice& device, const Comparison& comparis
          rows_text(device, comparison.by, comparison.a.chosen_blocks.empty(), terminal);
 }
 
-// "cuda:0: the peak grew from 36.0 MiB to 48.0 MiB allocated (+12.0 MiB, +33.3%)".
-std::string verdict_line(const ComparedDevice& device, const Terminal& terminal) {
-  const ComparedTotal& peak = device.peak_allocated;
-  if (!peak.a || !peak.b) return {};
+// "the peak grew from 36.0 MiB to 48.0 MiB allocated (+12.0 MiB, +33.3%)".
+std::string change_text(const ComparedTotal& peak, const char* what) {
   const std::int64_t change = peak.change().value_or(0);
-  const std::string name = paint(terminal, Tone::heading, to_string(device.device));
-  if (change == 0) return fmt::format("{}: the same peak, {} allocated\n", name, format_bytes(*peak.a));
+  if (change == 0) return fmt::format("the same peak, {} {}", format_bytes(*peak.a), what);
   const std::string share = *peak.a == 0 ? "" : ", " + relative_text(change, *peak.a);
-  return fmt::format("{}: the peak {} from {} to {} allocated ({}{})\n", name, change > 0 ? "grew" : "shrank",
-                     format_bytes(*peak.a), format_bytes(*peak.b), signed_bytes(change), share);
+  return fmt::format("the peak {} from {} to {} {} ({}{})", change > 0 ? "grew" : "shrank", format_bytes(*peak.a),
+                     format_bytes(*peak.b), what, signed_bytes(change), share);
+}
+
+// Allocated memory, and reserved memory before it if that changed by more.
+std::string verdict_line(const ComparedDevice& device, const Terminal& terminal) {
+  const ComparedTotal& allocated = device.peak_allocated;
+  const ComparedTotal& reserved = device.peak_reserved;
+  if (!allocated.a || !allocated.b) return {};
+  std::string text = change_text(allocated, "allocated");
+  const auto size = [](const ComparedTotal& total) { return magnitude(total.change().value_or(0)); };
+  if (reserved.a && reserved.b && size(reserved) > size(allocated)) {
+    text = fmt::format("{}; allocated {} to {} ({})", change_text(reserved, "reserved"), format_bytes(*allocated.a),
+                       format_bytes(*allocated.b), signed_bytes(allocated.change().value_or(0)));
+  }
+  return fmt::format("{}: {}\n", paint(terminal, Tone::heading, to_string(device.device)), text);
 }
 
 std::string missing_events(const char* name, const RecordingInfo& recording, const Terminal& terminal) {

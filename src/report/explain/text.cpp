@@ -236,7 +236,9 @@ std::string to_text(const Explanation& explanation, const Terminal& terminal) {
     text += (text.empty() ? "" : "\n") + peaks_text(explanation);
   }
   text += quality_hint(explanation.recording, terminal);
-  if (explanation.failures.empty()) return text;
+  if (explanation.failures.empty()) {
+    return text + next_text(explanation.recording, "summary", "what held the peak", terminal);
+  }
   const OomFailure& failure = explanation.failures.front();
   if (failure.cause == OomCause::leak) return text + next_text(explanation.recording, "leaks", "what leaks", terminal);
   if (failure.cause == OomCause::fragmentation) {

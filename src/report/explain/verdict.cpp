@@ -70,7 +70,9 @@ std::string numbered(const std::vector<RankedFix>& fixes) {
 
 std::vector<RankedFix> ranked_fixes(const OomFailure& failure) {
   std::vector<RankedFix> fixes;
-  const auto add = [&](const OomFix& fix) { fixes.push_back({fix_text(failure, fix), fix.bytes, fix.certain}); };
+  const auto add = [&](const OomFix& fix) {
+    fixes.push_back({fix_text(failure, fix), fix.bytes, fix.certain, fix.kind == OomFixKind::raise_limit});
+  };
   std::vector<OomFix> others = failure.fixes;
   std::ranges::stable_sort(others, {}, rank_of);
   for (const OomFix& fix : others) {
@@ -86,15 +88,22 @@ std::vector<RankedFix> ranked_fixes(const OomFailure& failure) {
   return fixes;
 }
 
+std::string fixes_title(const OomFailure& failure, std::size_t count) {
+  const char* const fixes = count == 1 ? "Fix" : "Fixes";
+  const bool whole_step = failure.step_count > 1;
+  if (whole_step || failure.device.type == DeviceType::cpu)
+    return fmt::format("{} that would have been enough:", fixes);
+  return fmt::format("{} for this request (later requests of the step may still fail):", fixes);
+}
+
 std::string bytes_text(const RankedFix& fix) {
-  return (fix.certain ? "-" : "~-") + format_bytes(fix.bytes);
+  return fmt::format("{}{}{}", fix.certain ? "" : "~", fix.is_more ? "+" : "-", format_bytes(fix.bytes));
 }
 
 std::string fixes_text(const OomFailure& failure, const Terminal& terminal) {
   const std::vector<RankedFix> fixes = ranked_fixes(failure);
   if (!fixes.empty()) {
-    const char* title = fixes.size() == 1 ? "Fix that would have been enough:" : "Fixes that would have been enough:";
-    return paint(terminal, Tone::heading, title) + "\n" + numbered(fixes);
+    return paint(terminal, Tone::heading, fixes_title(failure, fixes.size())) + "\n" + numbered(fixes);
   }
   std::vector<RankedFix> savings;
   for (const OomAdvice& advice : failure.advice) {

@@ -37,11 +37,15 @@ struct RankedFix {
   std::string change;       ///< "checkpoint the layers (...): model.layers.{0-15}"
   std::uint64_t bytes = 0;  ///< that it frees, gives or asks for less
   bool certain = true;
+  bool is_more = false;  ///< the bytes are added to a limit
 };
+/// "Fixes that would have been enough:". If no training step was complete before the failure, later requests may fail
+/// too, and the title says so.
+[[nodiscard]] std::string fixes_title(const OomFailure& failure, std::size_t count);
 /// At most three: changes of the program that would have been enough, what saves most first, then those of settings,
 /// limits and the request.
 [[nodiscard]] std::vector<RankedFix> ranked_fixes(const OomFailure& failure);
-/// "-20.0 GiB", with "~" before an estimate.
+/// "-20.0 GiB", "+104.0 MiB" for a limit; with "~" before an estimate.
 [[nodiscard]] std::string bytes_text(const RankedFix& fix);
 /// "Fixes that would have been enough:" and a numbered line for each of three; nothing where none is known. Where no
 /// change is enough by itself, the largest savings are listed as such.

@@ -83,7 +83,7 @@ void add_top_allocations(std::string& out, const OomFailure& failure) {
 void add_ranked_fixes(std::string& out, const OomFailure& failure) {
   const std::vector<RankedFix> fixes = ranked_fixes(failure);
   if (fixes.empty()) return;
-  out += "<p><b>Fixes that would have been enough</b></p>\n<ol>\n";
+  out += "<p><b>" + fixes_title(failure, fixes.size()) + "</b></p>\n<ol>\n";
   for (const RankedFix& fix : fixes) {
     fmt::format_to(std::back_inserter(out), "<li>{}: <b>{}</b></li>\n", escaped(fix.change), bytes_text(fix));
   }

@@ -37,7 +37,7 @@ std::string step_text(std::uint32_t step, std::uint64_t time_ns) {
 // Of a leak or an object.
 template <typename Held>
 std::string held_text(const Held& held) {
-  return fmt::format("{} in {} blocks at the end; {} to {}", format_bytes(held.held_bytes),
+  return fmt::format("{} in {} blocks kept, from {} to {}", format_bytes(held.held_bytes),
                      format_count(held.held_blocks), step_text(held.growth.first_step, held.first_step_ns),
                      step_text(held.growth.last_step, held.last_step_ns));
 }
@@ -155,6 +155,13 @@ std::string growths_table(const Leaks& leaks, const Terminal& terminal) {
   return text;
 }
 
+// The program may free what leaked when it ends, so the end of the recording would not show it.
+std::uint32_t last_grown_step(const Leaks& leaks) {
+  std::uint32_t last = 0;
+  for (const LeakObject& object : leaks.objects) last = std::max(last, object.growth.last_step);
+  return last;
+}
+
 std::string kept_table(const Leaks& leaks, const Terminal& terminal) {
   Columns columns({"at most", "blocks", "of steps", "freed", "device", "stack"});
   for (const KeptSite& site : leaks.kept_over_steps) {
@@ -194,7 +201,11 @@ std::string to_text(const Leaks& leaks, const Terminal& terminal) {
            next_text(leaks.recording, "patterns", "what the peak would be without what is kept over steps", terminal);
   }
   if (leaks.verdict != LeakVerdict::leak) return text;
-  return text + next_text(leaks.recording, "table --at end", "what is still allocated at the end", terminal);
+  const bool given = leaks.steps.source == TrainingSteps::Source::given;  // other commands find other steps
+  return text + next_text(leaks.recording,
+                          given ? "table --at end" : fmt::format("table --at step:{}", last_grown_step(leaks)),
+                          given ? "what is allocated at the end" : "what is allocated at the last of these steps",
+                          terminal);
 }
 
 }  // namespace tidemark

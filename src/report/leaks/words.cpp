@@ -184,7 +184,7 @@ std::string holders_hint(const Leaks& leaks) {
   const bool python = !process.python_version.empty() || process.stack_mode == "python" || process.stack_mode == "both";
   if (leaks.verdict != LeakVerdict::leak || !python) return {};
   return "Who holds it: `tidemark.holders(TENSOR)` or `tidemark.largest_holders()` in the program, "
-         "`tidemark leak --enable-tracking --pid PID` while it is recorded";
+         "`tidemark leak --enable-tracking --pid PID` for a program that runs under `tidemark run`";
 }
 
 std::string leak_steps(const Leaks& leaks) {

@@ -16,6 +16,7 @@
 #include "query/words/stack_text.h"
 #include "report/common/columns.h"
 #include "report/common/text_parts.h"
+#include "report/leaks/words.h"
 #include "report/explain/verdict.h"
 
 namespace tidemark {
@@ -247,11 +248,26 @@ std::string short_text(const Summary& summary, const std::string& other_devices,
   return text + short_quality_text(summary.recording.quality, terminal);
 }
 
+// Whether a quarter of a device's reserved memory, and what is worth a command, was never allocated.
+bool is_largely_unused(const SummaryDevice& device) {
+  constexpr std::uint64_t kWorthIt = 256 * kMiB;
+  const std::uint64_t reserved = device.totals.peak_reserved_bytes.value_or(0);
+  const std::uint64_t unused = reserved - std::min(reserved, device.totals.peak_allocated_bytes);
+  return unused >= kWorthIt && unused * 4 >= reserved;
+}
+
 std::string next_of(const Summary& summary, const Terminal& terminal) {
   const auto has_advice = [](const SummaryDevice& device) { return !device.advice.empty(); };
   if (summary.failure) return next_text(summary.recording, "explain", "why it ran out of memory", terminal);
+  if (summary.leak_bytes_per_step) return next_text(summary.recording, "leaks", "which call sites leak", terminal);
+  if (std::ranges::any_of(summary.devices, is_largely_unused)) {
+    return next_text(summary.recording, "fragmentation", "why reserved memory is not used", terminal);
+  }
   if (std::ranges::any_of(summary.devices, has_advice)) {
     return next_text(summary.recording, "patterns", "each change, where and why", terminal);
+  }
+  if (summary.recording.source == SourceKind::pytorch_snapshot) {
+    return next_text(summary.recording, "patterns", "changes that would save memory", terminal);
   }
   return next_text(summary.recording, "report", "everything on one page; summary --all: as text", terminal);
 }
@@ -266,6 +282,11 @@ std::string to_text(const Summary& summary, const Terminal& terminal) {
   if (summary.failure) {
     text += paint(terminal, Tone::error, verdict_text(*summary.failure)) + "\n" +
             fixes_text(*summary.failure, terminal) + "\n";
+  }
+  if (summary.leak_bytes_per_step && !summary.failure) {
+    text += paint(terminal, Tone::warning,
+                  fmt::format("Leak: memory grows by {} per step", rate_text(*summary.leak_bytes_per_step))) +
+            "\n";
   }
   text += head(summary.recording, terminal) + chosen_blocks_text(summary.recording, true);
   if (terminal.all) text += "\n";

@@ -24,6 +24,7 @@ class Loop {
                 const std::string& module = "", AllocationOrigin making = AllocationOrigin::nothing_known) {
     scenario.allocate(++time_ns_, block, mib * kMiB, kGpu);
     scenario.events.back().sequence = sequence;
+    scenario.events.back().node_sequence = node_sequence;
     scenario.events.back().stack = stack;
     Owner owner;
     owner.making = making;
@@ -80,9 +81,10 @@ class Loop {
 
   Scenario scenario;
   Attribution attribution;
-  std::uint64_t sequence = 0;  ///< of the next blocks: the number of the next autograd node
-  StackId stack;               ///< of the next blocks
-  StackId forward_stack;       ///< of the next blocks: where their forward side allocated
+  std::uint64_t sequence = 0;       ///< of the next blocks: the number of the next autograd node
+  std::uint64_t node_sequence = 0;  ///< of the next blocks: the autograd node that runs
+  StackId stack;                    ///< of the next blocks
+  StackId forward_stack;            ///< of the next blocks: where their forward side allocated
 
  private:
   ModulePathId path(const std::string& name) {
@@ -526,6 +528,29 @@ TEST(FindAdvice, FindsGraphsThatNoBackwardPassGoesThrough) {
   EXPECT_EQ(found.at(AdviceKind::inference_with_autograd).avoidable_peak_bytes, (201 - 140) * kMiB);
   EXPECT_FALSE(run(false, false).contains(AdviceKind::inference_with_autograd)) << "torch.no_grad()";
   EXPECT_FALSE(run(true, true).contains(AdviceKind::inference_with_autograd));
+}
+
+// losses.append(loss) after backward(retain_graph=True): the graphs are freed when the program ends, outside any
+// backward pass, but one went through each.
+TEST(FindAdvice, AGraphThatIsKeptAfterItsBackwardPassIsUsed) {
+  const auto finds_it = [](bool goes_back) {
+    Loop loop;
+    loop.allocate("weights", 10, Phase::other, Category::parameter);
+    for (const std::string call : {"a", "b", "c"}) {
+      const std::uint64_t first = loop.sequence + 1;
+      call_two_layers(loop, call, Phase::forward, true);
+      loop.node_sequence = goes_back ? first + 1 : 0;
+      loop.allocate("seed" + call, 1, goes_back ? Phase::backward : Phase::other, Category::temporary);
+      loop.node_sequence = 0;
+      loop.free("seed" + call);
+      loop.allocate("update" + call, 1, Phase::optimizer, Category::temporary);
+      loop.free("update" + call);
+    }
+    for (const std::string call : {"a", "b", "c"}) free_two_layers(loop, call);
+    return loop.advice().contains(AdviceKind::inference_with_autograd);
+  };
+  EXPECT_TRUE(finds_it(false));
+  EXPECT_FALSE(finds_it(true));
 }
 
 // One model, which has a teacher (modules 1 to 3) and a student (4 to 6), each of 100 MiB. The backward pass goes back

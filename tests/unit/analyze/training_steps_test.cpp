@@ -200,6 +200,29 @@ TEST(TrainingStepsTest, LayersOfFewStepsAreNotSteps) {
   EXPECT_EQ(steps_with_optimizer_at({0}).starts.size(), 8U);
 }
 
+// model.to("cuda") copies parameters and frees their memory on the CPU; a list that grows by two tensors looks the same
+// on the device, and is a loop.
+TEST(TrainingStepsTest, MovingAModelHasNoSteps) {
+  const auto steps_below = [](const std::string& function) {
+    testing::Scenario scenario;
+    const StackId caller = scenario.push({}, scenario.python(function, "/site-packages/torch/nn/modules/module.py", 5));
+    const StackId weight = scenario.push(caller, scenario.python("copy", "module.py", 7));
+    const StackId bias = scenario.push(caller, scenario.python("copy", "module.py", 8));
+    std::uint64_t time = 0;
+    for (int layer = 0; layer < 40; ++layer) {
+      const std::string name = std::to_string(layer);
+      scenario.allocate(++time, "host" + name, 8192, testing::kCpu);
+      scenario.allocate(++time, "weight" + name, 8192, kGpu, weight);
+      scenario.free(++time, "host" + name);
+      scenario.allocate(++time, "bias" + name, 64, kGpu, bias);
+    }
+    return find_training_steps(scenario.store()).starts.size();
+  };
+  EXPECT_EQ(steps_below("Module._apply"), 0U);
+  EXPECT_EQ(steps_below("Model.__init__"), 0U);
+  EXPECT_EQ(steps_below("collect"), 40U);
+}
+
 TEST(TrainingStepsTest, NothingThatRepeatsHasNoSteps) {
   testing::Scenario scenario;
   for (int block = 0; block < 100; ++block) {

@@ -48,7 +48,16 @@ TEST(Application, SuggestsACommand) {
   EXPECT_EQ(closest_command("xyzzyx"), "");
   const auto [code, message] = run({"sumary", "x.tide"});
   EXPECT_EQ(code, kError);
-  EXPECT_EQ(message, "tidemark: unknown command 'sumary'; did you mean 'summary'?\n");
+  EXPECT_EQ(message, "tidemark: unknown command 'sumary'; did you mean `tidemark summary`?\n");
+  const std::pair<const char*, const char*> meant[] = {{"watch", "tidemark top"},
+                                                       {"mem", "tidemark summary"},
+                                                       {"../oom.pickle", "tidemark summary ../oom.pickle"},
+                                                       {"train.py", "tidemark run -- python train.py"}};
+  for (const auto& [word, command] : meant) EXPECT_THAT(run({word}).second, HasSubstr(command));
+  EXPECT_THAT(run({"xyzzyx"}).second, HasSubstr("see `tidemark --help`"));
+  EXPECT_THAT(run({"oom", "oom.pickle"}).second, HasSubstr("tidemark explain oom.pickle"));
+  EXPECT_THAT(run({"fragment", "a.pickle.xz"}).second, HasSubstr("tidemark fragmentation a.pickle.xz"));
+  EXPECT_THAT(run({"run"}).second, HasSubstr("for example: tidemark run -- python train.py"));
 }
 
 TEST(Application, SuggestsAnOption) {
@@ -226,7 +235,7 @@ TEST(Help, OfACommandIsThatOfItsOption) {
   EXPECT_EQ(printed({"help", "table"}).first, kOk);
   const auto [code, message] = run({"help", "tabel"});
   EXPECT_EQ(code, kError);
-  EXPECT_EQ(message, "tidemark: unknown command 'tabel'; did you mean 'table'?\n");
+  EXPECT_EQ(message, "tidemark: unknown command 'tabel'; did you mean `tidemark table`?\n");
 }
 
 TEST(Help, AsMarkdownHasTheUsageTablesOfOptionsAndTheExamples) {

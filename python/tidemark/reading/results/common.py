@@ -115,7 +115,7 @@ class CallSite(Holder):
 
 @dataclass(frozen=True)
 class CategoryBytes:
-    """Memory of one category, and how it is known."""
+    """Memory of one category, and the confidence of that category."""
 
     #: "parameter", "buffer", "gradient", "per_sample_gradient", "optimizer_state", "activation", "input", "temporary",
     #: "workspace", "copy", "unknown"

@@ -47,6 +47,16 @@ class Budget:
 
 
 @dataclass(frozen=True)
+class ComparedCategory:
+    """Memory of one category in both runs."""
+
+    #: "parameter", "buffer", "gradient", "per_sample_gradient", "optimizer_state", "activation", "input", "temporary",
+    #: "workspace", "copy", "unknown"
+    category: str
+    peak_bytes: ComparedValue  #: held at the device's own peak
+
+
+@dataclass(frozen=True)
 class ChangeGroup:
     """Stacks that changed alike."""
 
@@ -78,6 +88,7 @@ class ComparedDevice:
     allocation_count: ComparedValue
     total_allocated_bytes: ComparedValue
     unrecorded_at_peak_bytes: ComparedValue
+    categories_at_peak: Optional[tuple[ComparedCategory, ...]]  #: the largest change first; in recordings that have owners
     added: ChangeGroup  #: not in A on this device
     removed: ChangeGroup  #: not in B
     grew: ChangeGroup  #: more bytes, or as many in more blocks

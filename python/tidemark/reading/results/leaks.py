@@ -11,7 +11,7 @@ from tidemark.reading.results.common import Frame, OfRecording, Owner, Stack
 
 @dataclass(frozen=True)
 class UsualMistake:
-    """A mistake that a leak matches, how that is known, and what to do about it."""
+    """A mistake that a leak matches, its confidence, and what to do about it."""
 
     #: "losses_with_graph", "metrics_not_detached", "tensors_with_graph", "capturing_hook", "unbounded_cache",
     #: "growing_container"
@@ -62,7 +62,7 @@ class LeakGroup(GrowthByOwners):
     """Leaks with one cause: a retained graph, or a call site."""
 
     kind: str  #: "call_site", "forward_pass", "autograd_graph"
-    confidence: str  #: "exact", "estimated", "unknown": how it is known that the leaks have one cause
+    confidence: str  #: "exact", "estimated", "unknown": of the leaks having one cause
     device: str
     bytes_per_step: float  #: growth, with its 95% interval
     bytes_per_step_low: float

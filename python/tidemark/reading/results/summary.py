@@ -122,6 +122,7 @@ class Summary(Result, OfRecording):
     pinned: Optional[SampledBytes]
     host_ledger: Optional[HostExtremes]  #: None: not sampled
     killed: tuple[KilledProcess, ...]  #: by the kernel, for lack of host memory
+    leak_bytes_per_step: Optional[float]  #: growth by all leaks; None: none was found, or the recording has no owners
 
 
 @dataclass(frozen=True)
