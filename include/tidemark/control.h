@@ -1,8 +1,8 @@
 /* Control of a recording from inside the recorded program.
  *
  * The functions live in libtidemark_preload.so. They are declared weak: a program that is not being recorded finds them
- * null and the inline wrappers do nothing, so it needs neither the library nor an #ifdef. From Python, where the
- * package (docs/python-recording.md) is not there:
+ * null and the inline wrappers do nothing, so it needs neither the library nor an #ifdef. From Python without the
+ * package (docs/python-recording.md):
  *
  *     tidemark = ctypes.CDLL(None)
  *     if hasattr(tidemark, "tidemark_mark"): tidemark.tidemark_mark(b"epoch 1")
@@ -40,25 +40,25 @@ TIDEMARK_WEAK void tidemark_range_end(const char* name);
 TIDEMARK_WEAK size_t tidemark_attach(void);
 
 /* Starts a recording of this process by the recorder that `settings` name: "NAME=value", the last one null, as
- * `tidemark recorder` prints them. Redirects import slots as tidemark_attach() does. 0 where this process is being
- * recorded already or cannot be; the reason of the latter is on stderr. Calls of this function and of
- * tidemark_disconnect() are not made at the same time. */
+ * `tidemark recorder` prints them. Redirects import slots as tidemark_attach() does. Returns 0 if this process is being
+ * recorded already, or cannot be; the latter prints the reason to stderr. Do not call this function and
+ * tidemark_disconnect() at the same time. */
 TIDEMARK_WEAK int tidemark_connect(const char* const* settings);
 
-/* Ends the recording: whatever any thread has recorded is complete when this returns. Another one may be started. 0
- * where there was none. */
+/* Ends the recording: the events of all threads are complete when this returns. Another one may be started. Returns 0
+ * if there was none. */
 TIDEMARK_WEAK int tidemark_disconnect(void);
 
-/* 1 where this process is being recorded, or will be from its first allocation on; also while it is paused. */
+/* Returns 1 if this process is being recorded, or will be from its first allocation on; also while paused. */
 TIDEMARK_WEAK int tidemark_is_recording(void);
 
 /* Recordings show the Python source file `path` as `name`: for code that is in no file, such as "In[3]" for a
- * notebook's cell. `path` is UTF-8, `name` ASCII; both are copied. For code that is met from now on. */
+ * notebook's cell. `path` is UTF-8, `name` ASCII; both are copied. Affects code that is first seen after the call. */
 TIDEMARK_WEAK void tidemark_name_file(const char* path, const char* name);
 
-/* For the Python package: a thread that has the GIL, between two steps of the program. Answers what a monitor has asked
- * of this process (`tidemark leak --enable-tracking`), which the main thread otherwise does after its next allocation.
- * Costs a few nanoseconds where nobody asks. */
+/* For the Python package: called by a thread that holds the GIL, between two steps of the program. Answers requests of
+ * monitors to this process (`tidemark leak --enable-tracking`), which the main thread otherwise does after its next
+ * allocation. Costs a few nanoseconds if there is no request. */
 TIDEMARK_WEAK void tidemark_answer(void);
 
 static inline void tidemark_pause_if_recording(void) {

@@ -1,5 +1,5 @@
 /// @file
-/// What the C++ API throws.
+/// The exception of the C++ API.
 #ifndef TIDEMARK_ERROR_H
 #define TIDEMARK_ERROR_H
 
@@ -11,9 +11,9 @@
 namespace tidemark {
 TIDEMARK_INLINE
 namespace v1 {
-/// Something that was asked for cannot be done: what() is a sentence that names the file and says what to do.
+/// A request failed: what() is a sentence that names the file and the remedy.
 ///
-/// Functions that are called again and again while a program runs (marks, ranges, metrics) do not throw.
+/// Functions that are called repeatedly while a program runs (marks, ranges, metrics) do not throw.
 class TIDEMARK_API Error : public std::runtime_error {
  public:
   /// With a sentence for the user.

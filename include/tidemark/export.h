@@ -1,8 +1,8 @@
 /// @file
-/// What every header of the C++ API begins with.
+/// Macros that every header of the C++ API uses.
 ///
-/// The library's names have the version of its binary interface in them (`tidemark::v1::Profiler`), as an inline
-/// namespace: programs write `tidemark::Profiler`.
+/// An inline namespace puts the version of the binary interface into the names of the library
+/// (`tidemark::v1::Profiler`); programs write `tidemark::Profiler`.
 #ifndef TIDEMARK_EXPORT_H
 #define TIDEMARK_EXPORT_H
 
@@ -10,10 +10,10 @@
 #error "Tidemark's C++ API needs C++17 or newer; <tidemark/control.h> is for C and older C++"
 #endif
 
-/// What libtidemark.so offers; everything else in it is hidden.
+/// Marks the exported symbols of libtidemark.so; all others are hidden.
 #define TIDEMARK_API __attribute__((visibility("default")))
 
-/// Empty inside the library, whose own code has other things under some of the same names.
+/// Empty inside the library, whose own code uses some of the same names for other things.
 #ifdef TIDEMARK_BUILDS_LIBRARY
 #define TIDEMARK_INLINE
 #else

@@ -33,45 +33,46 @@ struct MemoryState {
   std::uint64_t total_bytes = 0;  ///< of the device
 };
 
-/// What a search for a batch size may do.
+/// Settings of the search for a batch size.
 struct BatchSizeSettings {
   std::size_t start = 1;               ///< the first size tried
-  std::optional<std::size_t> maximum;  ///< no larger size is of use, such as that of the data set
-  std::size_t multiple_of = 1;         ///< sizes are multiples of it
-  double margin = 0.05;                ///< how far below the largest size that fits the result may be: a share
-  std::size_t max_probes = 8;          ///< at most so many sizes are tried
+  std::optional<std::size_t> maximum;  ///< the largest useful size, such as the size of the data set
+  std::size_t multiple_of = 1;         ///< sizes are multiples of this
+  double margin = 0.05;                ///< the result is at most this share below the largest size that fits
+  std::size_t max_probes = 8;          ///< maximum number of sizes tried
 };
 
-/// What a search has found.
+/// Result of the search for a batch size.
 struct BatchSize {
-  std::optional<std::size_t> batch_size;    ///< the largest size that was tried and fitted; none did
-  std::optional<std::size_t> does_not_fit;  ///< the smallest size that was tried and did not
-  std::size_t probes = 0;                   ///< so many sizes were tried
-  std::optional<double> slope_bytes;        ///< of the sampled peaks, for each sample
-  std::optional<double> intercept_bytes;    ///< of the sampled peaks, without a sample
-  bool maximum_fits = false;                ///< The largest size asked for fits.
+  std::optional<std::size_t> batch_size;    ///< the largest size that was tried and fitted; nullopt if none fitted
+  std::optional<std::size_t> does_not_fit;  ///< the smallest size that was tried and did not fit; nullopt if all fitted
+  std::size_t probes = 0;                   ///< number of sizes tried
+  std::optional<double> slope_bytes;        ///< increase of the sampled peaks per sample
+  std::optional<double> intercept_bytes;    ///< sampled peak without any sample, extrapolated
+  bool maximum_fits = false;                ///< The largest requested size fits.
   bool probes_used = false;                 ///< Ended early: a larger size may fit.
 };
 
 /// The memory of one device. Belongs to one thread.
 class TIDEMARK_API MemoryManager {
  public:
-  /// Of a device, as CUDA numbers them in this process. Keeps its primary context, as the CUDA runtime does. Throws
-  /// Error where there is no driver, or no such device.
+  /// Manages the device with this CUDA ordinal in this process. Retains its primary context, as the CUDA runtime does.
+  /// Throws Error if there is no driver or no such device.
   explicit MemoryManager(int device = 0);
   ~MemoryManager();
   MemoryManager(const MemoryManager&) = delete;             ///< It keeps a context.
   MemoryManager& operator=(const MemoryManager&) = delete;  ///< It keeps a context.
 
-  /// Now. Throws Error where the driver does not say it.
+  /// Current memory. Throws Error if the driver does not report it.
   [[nodiscard]] MemoryState check_memory() const;
 
-  /// The largest batch that fits. `fits` runs one whole training step with a batch of this size and says whether it
-  /// had the memory; it gives back what it took, a caching allocator's caches too. What it throws is thrown here.
+  /// The largest batch that fits. `fits` runs one whole training step with a batch of this size and returns whether the
+  /// memory was enough; it releases what it allocated, including the caches of a caching allocator. Exceptions of
+  /// `fits` are passed on.
   ///
-  /// While it runs, a thread asks the driver every millisecond for the free memory: peaks, from which the next sizes
-  /// follow. They are forecasts only: sizes count as fitting by what `fits` returned. Other processes that allocate
-  /// meanwhile are in the peaks. Throws Error for settings that are none.
+  /// Meanwhile a thread samples the driver's free memory every millisecond. The sampled peaks only predict the next
+  /// sizes to try; whether a size fits is decided by what `fits` returned. Allocations of other processes during the
+  /// search are part of the peaks. Throws Error for invalid settings.
   [[nodiscard]] BatchSize auto_batch_size(const std::function<bool(std::size_t batch_size)>& fits,
                                           const BatchSizeSettings& settings = {}) const;
 

@@ -28,11 +28,11 @@
 namespace tidemark {
 TIDEMARK_INLINE
 namespace v1 {
-/// What is watched, and how often.
+/// Settings of all monitors.
 struct MonitorSettings {
   double interval_seconds = 1;       ///< between two samples: 0.01 to 3600
   std::vector<std::string> devices;  ///< as `tidemark devices` numbers them: "0", "0:1", "cpu"; empty: all
-  std::optional<std::int64_t> pid;   ///< only this process and those below it; none: all
+  std::optional<std::int64_t> pid;   ///< only this process and its children; nullopt: all processes
 };
 
 /// How likely a memory runs out.
@@ -45,37 +45,36 @@ enum class RiskLevel : std::uint8_t {
 /// "low", "medium", "high" or "critical".
 TIDEMARK_API const char* name_of(RiskLevel level) noexcept;
 
-/// A forecast for one memory. None: not known.
+/// A forecast for one memory. nullopt: unknown.
 struct RiskPrediction {
   RiskLevel risk_level = RiskLevel::low;             ///< how bad it is
   std::optional<double> confidence;                  ///< how often such forecasts are right, 0 to 1
   std::optional<double> current_usage_percent;       ///< of the limit
-  std::optional<double> growth_rate_mb_per_sec;      ///< of the running peaks, in MiB; 0 where they do not grow
-  std::optional<double> predicted_oom_time_seconds;  ///< until the limit is reached; none where it will not be
-  std::string recommendation;                        ///< what to know and do, in sentences
+  std::optional<double> growth_rate_mb_per_sec;      ///< of the running peaks, in MiB; 0 if they do not grow
+  std::optional<double> predicted_oom_time_seconds;  ///< until the limit is reached; nullopt if it will not be
+  std::string recommendation;                        ///< explanation and advice, in sentences
 };
 
-/// Called with a device ("0", or "cpu" for the host) and the forecast. Runs on a thread of its own, one at a time.
-/// What it throws is a line on stderr, and the monitor goes on.
+/// Called with a device ("0", or "cpu" for the host) and the forecast. Runs on a separate thread, one call at a time.
+/// Exceptions are printed to stderr, and the monitor continues.
 using WarningCallback = std::function<void(const std::string& device, const RiskPrediction& prediction)>;
 
-/// What all monitors share. Thread-safe. A forked child does not watch, and asking for a report is an Error there.
+/// Common part of all monitors. Thread-safe. A forked child does not monitor; requesting a report there throws Error.
 class TIDEMARK_API Monitor {
  public:
   virtual ~Monitor();
   Monitor(const Monitor&) = delete;             ///< It has threads.
   Monitor& operator=(const Monitor&) = delete;  ///< It has threads.
 
-  /// Begins to watch, anew where it was stopped; nothing where it watches already. Drivers are loaded on another
-  /// thread.
+  /// Starts monitoring, again after a stop; does nothing while monitoring. Drivers are loaded on another thread.
   void start_monitoring();
-  /// Ends; waits for what a driver is doing, a second at most. Nothing where it has ended.
+  /// Stops; waits at most one second for a running driver call. Does nothing if already stopped.
   void stop_monitoring();
   /// Whether it watches.
   [[nodiscard]] bool is_monitoring() const;
-  /// What was seen since the start, as JSON: that of the command of the same purpose. Also while it watches. Written
-  /// to `path` too, unless that is empty. Throws Error where it was never started, for a device that is not there,
-  /// and where the file cannot be written.
+  /// Observations since the start, as the JSON that the matching command prints. Can be called while monitoring. Also
+  /// written to `path` unless that is empty. Throws Error if monitoring was never started, the device does not exist or
+  /// the file cannot be written.
   std::string generate_report(const std::string& path = "");
 
  protected:
@@ -97,8 +96,8 @@ class TIDEMARK_API MemoryProfiler : public Monitor {
 /// Whether a memory runs out, and when: the report of `tidemark oom`.
 class TIDEMARK_API OomDetector : public Monitor {
  public:
-  /// `threshold_percent`: of a memory's limit, from which on its use alone is a medium risk. Throws Error for
-  /// settings that cannot be.
+  /// `threshold_percent`: share of a memory's limit from which usage alone is a medium risk. Throws Error for invalid
+  /// settings.
   explicit OomDetector(const MonitorSettings& settings = {}, double threshold_percent = 85);
   /// From now on `callback` is called when a risk rises to medium or above, once for a rise. Before
   /// start_monitoring().

@@ -31,7 +31,7 @@
 namespace tidemark {
 TIDEMARK_INLINE
 namespace v1 {
-/// What a monitor watches beside what it is told.
+/// What a monitor watches besides logged values.
 struct PerformanceSettings {
   double interval_seconds = 1;       ///< between two samples of the machine: 0.01 to 3600
   std::vector<std::string> devices;  ///< GPUs, as `tidemark devices` numbers them: "0", "0:1"; empty: all
@@ -46,8 +46,8 @@ enum class StepPhase : std::uint8_t {
   optimizer = 3,  ///< the optimizer's step
 };
 
-/// The values of one name. A value that is NaN or infinite is counted, and is not in the other numbers. What is not
-/// known is none.
+/// Statistics of the values logged under one name. NaN and infinite values are counted but excluded from the other
+/// numbers. nullopt: unknown.
 struct MetricSummary {
   std::string name;                  ///< of the metric
   std::uint64_t count = 0;           ///< of finite values
@@ -56,8 +56,8 @@ struct MetricSummary {
   std::optional<double> min;         ///< exact
   std::optional<double> max;         ///< exact
   std::optional<double> p50;         ///< the median, within 1% of a value that has this rank
-  std::optional<double> p90;         ///< likewise
-  std::optional<double> p99;         ///< likewise
+  std::optional<double> p90;         ///< 90th percentile, estimated as p50 is
+  std::optional<double> p99;         ///< 99th percentile, estimated as p50 is
   std::uint64_t nan_count = 0;       ///< values that were not a number
   std::uint64_t infinite_count = 0;  ///< values that were infinite
 };
@@ -93,7 +93,7 @@ class TIDEMARK_API PhaseScope {
 };
 
 /// Statistics of what a program logs, in memory that does not grow with the number of values. All functions are
-/// thread-safe. After stop_monitoring(), and in a forked child, what is logged is not kept; stderr says so once.
+/// thread-safe. Values logged after stop_monitoring() or in a forked child are dropped, with one message on stderr.
 class TIDEMARK_API PerformanceMonitor {
  public:
   static constexpr std::size_t kMaxNames = 1000;  ///< Values of further names are counted only.
@@ -104,23 +104,23 @@ class TIDEMARK_API PerformanceMonitor {
   PerformanceMonitor(const PerformanceMonitor&) = delete;             ///< It has threads.
   PerformanceMonitor& operator=(const PerformanceMonitor&) = delete;  ///< It has threads.
 
-  /// Begins to watch the machine, on threads of its own; nothing where it does already. Values are taken again where
-  /// they were not.
+  /// Starts watching the machine on separate threads; does nothing if already started. Logged values are accepted
+  /// again.
   void start_monitoring();
   /// Ends. The report stays.
   void stop_monitoring();
   /// Whether the machine is being watched.
   [[nodiscard]] bool is_monitoring() const;
 
-  /// Takes a value of a name, which has at most 256 bytes (longer ones are cut).
+  /// Logs a value under a name of at most 256 bytes (longer names are cut).
   void log_metric(std::string_view name, double value) noexcept;
   /// Looks a name up, once.
   Metric metric(std::string_view name);
 
-  /// A step has ended, and the next one begins. `samples`: how many it had.
+  /// Ends the current step and begins the next one. `samples`: number of samples in the ended step.
   void step(std::uint64_t samples = 0) noexcept;
-  /// Measures a part of the step until the end of the scope: times of the host. Work that a GPU does behind its back
-  /// counts where the host waits for it.
+  /// Measures a part of the step until the end of the scope, in host time. Asynchronous GPU work counts where the host
+  /// waits for it.
   [[nodiscard]] PhaseScope phase(StepPhase phase) noexcept;
   /// The same for the time that a loop waits for its data.
   [[nodiscard]] PhaseScope waiting_for_data() noexcept { return phase(StepPhase::data); }
@@ -132,8 +132,8 @@ class TIDEMARK_API PerformanceMonitor {
   [[nodiscard]] std::string get_performance_report() const;
   /// The same as a page for Prometheus, in its text format 0.0.4.
   [[nodiscard]] std::string prometheus() const;
-  /// Draws the metrics and the machine over time, as PNG, or SVG where the name ends so. Throws Error where it cannot
-  /// be written.
+  /// Draws the metrics and the machine over time, as PNG, or as SVG if the name ends in ".svg". Throws Error if the
+  /// file cannot be written.
   void save_chart(const std::string& path) const;
 
  private:

@@ -26,7 +26,7 @@
 namespace tidemark {
 TIDEMARK_INLINE
 namespace v1 {
-/// What the elements of an array are, as PyTorch calls them.
+/// Element types of arrays, under PyTorch's names.
 enum class ElementType : std::uint8_t {
   uint8 = 0,     ///< a byte
   float32 = 1,   ///< 4 bytes
@@ -55,17 +55,18 @@ struct HostArray {
 struct HostBatch {
   std::vector<HostArray> arrays;      ///< in the order in which the program expects them
   std::shared_ptr<const void> owner;  ///< keeps the arrays; released when they are not needed any more
-  bool pinned = false;                ///< The arrays are pinned: the device reads them where they are.
+  bool pinned = false;                ///< The arrays are in pinned memory, from which the device reads directly.
 };
 
 /// An array of a batch that was handed out.
 struct BatchArray {
-  void* data = nullptr;   ///< on the device; in host memory where the loader has no device
+  void* data = nullptr;   ///< on the device; in host memory if the loader has no device
   std::size_t bytes = 0;  ///< its size, converted
 };
 
-/// A batch that was handed out. Its memory on the device is used for a later batch after what the program has put on
-/// the stream of next() until the batch is destroyed. Moves; belongs to one thread; must not outlive its loader.
+/// A batch returned by next(). When it is destroyed, its device memory becomes available for a later batch, after the
+/// work that the program queued on the stream of next() until then. Movable; belongs to one thread; must not outlive
+/// its loader.
 class TIDEMARK_API DeviceBatch {
  public:
   DeviceBatch(DeviceBatch&& other) noexcept;             ///< `other` is empty then.
@@ -86,16 +87,16 @@ class TIDEMARK_API DeviceBatch {
   std::unique_ptr<Parts> parts_;
 };
 
-/// Reads batch `number`, counted from 0; none: there is no such batch, and none after it. Called on threads of the
-/// loader, on several at once where it has several; what it throws is thrown by next() in the place of the batch.
+/// Reads batch `number`, counted from 0; nullopt: the data ended before it. Called on the loader's threads,
+/// concurrently if there are several; next() rethrows its exceptions in the place of the batch.
 using BatchSource = std::function<std::optional<HostBatch>(std::size_t number)>;
 
 /// How batches are read and copied.
 struct PrefetchSettings {
   int device = 0;                   ///< as CUDA numbers them in this process; -1: batches stay in host memory
-  std::size_t batches_ahead = 2;    ///< read and copied before they are asked for; each takes memory of the device
-  std::size_t reading_threads = 1;  ///< that call the source
-  /// That fill the pinned memory; 0: one for four processors that the process may use, at most 4.
+  std::size_t batches_ahead = 2;    ///< batches read and copied in advance; each takes device memory
+  std::size_t reading_threads = 1;  ///< number of threads that call the source
+  /// Number of threads that fill the pinned memory; 0: one for four processors that the process may use, at most 4.
   std::size_t copying_threads = 0;
   std::size_t pinned_bytes = 32u << 20;  ///< of host memory, for arrays that are not pinned
   /// Called after the copies and conversions of a batch have been put on the loader's stream (a CUstream): work on the
@@ -103,7 +104,7 @@ struct PrefetchSettings {
   std::function<void(const std::vector<BatchArray>& arrays, void* stream)> on_device;
 };
 
-/// What a loader has done. Times are of the host's clock, in nanoseconds.
+/// Statistics of a loader. Times are of the host's clock, in nanoseconds.
 struct PrefetchStatistics {
   std::size_t batches = 0;         ///< handed out
   std::int64_t waited_ns = 0;      ///< next() waited for a batch
@@ -116,18 +117,19 @@ struct PrefetchStatistics {
 /// A loader. next() and stop() belong to one thread.
 class TIDEMARK_API PrefetchLoader {
  public:
-  /// Begins to read. Throws Error where the device, its stream or the pinned memory cannot be had.
+  /// Starts reading. Throws Error if the device, its stream or the pinned memory is unavailable.
   explicit PrefetchLoader(BatchSource source, PrefetchSettings settings = {});
   /// Waits for batches that are being read. Batches that were handed out must have been destroyed.
   ~PrefetchLoader();
   PrefetchLoader(const PrefetchLoader&) = delete;             ///< It has threads.
   PrefetchLoader& operator=(const PrefetchLoader&) = delete;  ///< It has threads.
 
-  /// The next batch, in order; none after the last one. What the program puts on `stream` (a CUstream or cudaStream_t
-  /// of the device; null: the default stream) from now on waits for the copies; the host does not. Throws what the
-  /// source threw, and Error where the copies failed or a conversion cannot be made; then there are no more batches.
+  /// The next batch, in order; nullopt after the last one. Work that the program queues on `stream` (a CUstream or
+  /// cudaStream_t of the device; null: the default stream) from now on waits for the copies; the host does not.
+  /// Rethrows exceptions of the source, and throws Error if copies failed or a conversion is impossible; then there are
+  /// no more batches.
   [[nodiscard]] std::optional<DeviceBatch> next(void* stream = nullptr);
-  /// Ends: drops what was read ahead. There are no more batches.
+  /// Stops the loader and drops batches read in advance. There are no more batches.
   void stop();
   /// So far.
   [[nodiscard]] PrefetchStatistics statistics() const;

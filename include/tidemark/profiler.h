@@ -30,10 +30,10 @@
 namespace tidemark {
 TIDEMARK_INLINE
 namespace v1 {
-/// What is recorded; the names are those of the options of `tidemark run`.
+/// Options of a recording, named like the options of `tidemark run`.
 struct RecordingOptions {
-  std::string stacks = "native";           ///< with each allocation: "none", "python", "native" or "both"
-  bool attribute = true;                   ///< also what memory belongs to: modules, parameters, backward nodes
+  std::string stacks = "native";           ///< recorded with each allocation: "none", "python", "native" or "both"
+  bool attribute = true;                   ///< also record owners of memory: modules, parameters, backward nodes
   bool samples = true;                     ///< also sample devices and the host
   double sample_interval_seconds = 0.1;    ///< between two of these
   std::optional<std::uint64_t> max_bytes;  ///< stop before a file exceeds this
@@ -42,33 +42,33 @@ struct RecordingOptions {
 
 /// A recording that is complete.
 struct RecordedFile {
-  std::string path;           ///< where it is
+  std::string path;           ///< path of the recording
   std::int64_t pid = -1;      ///< of the process that it is of
-  std::uint64_t events = 0;   ///< that it has
+  std::uint64_t events = 0;   ///< number of recorded events
   std::uint64_t dropped = 0;  ///< events that were lost
   std::uint64_t bytes = 0;    ///< size of the file
   bool failed = false;        ///< writing stopped early, such as on a full disk
 };
 
-/// A recording of this process. One at a time: a second one is an Error.
+/// A recording of this process. Only one at a time: starting a second one throws Error.
 ///
-/// Under `tidemark run` this process is being recorded already: then start() and stop() mark a range in that
-/// recording, and no file is written. A forked child is recorded by the same recorder, in a file of its own, which
-/// ends with the parent's. Not thread-safe, but any thread may call it.
+/// Under `tidemark run` this process is already being recorded: then start() and stop() mark a range in that recording,
+/// and no file is written. A forked child is recorded by the same recorder, into a separate file, which ends with the
+/// parent's. Not thread-safe, but any thread may call it.
 class TIDEMARK_API Profiler {
  public:
   /// Records to `path`. Nothing happens before start().
   explicit Profiler(const std::string& path, RecordingOptions options = {});
-  /// Ends the recording; what goes wrong then is a line on stderr.
+  /// Ends the recording; errors are printed to stderr.
   ~Profiler();
   Profiler(const Profiler&) = delete;             ///< It is one recording.
   Profiler& operator=(const Profiler&) = delete;  ///< It is one recording.
 
-  /// Begins. Throws Error where nothing can be recorded, such as in a folder that is not writable or where the file
-  /// exists. Memory that was allocated before is not seen.
+  /// Starts recording. Throws Error if that is impossible, for example if the folder is not writable or the file
+  /// exists. Memory allocated earlier is not seen.
   void start();
-  /// Ends, and returns the recordings, this process's first; they can be read at once. Empty where it had not begun,
-  /// or under `tidemark run`. Throws Error where a recording is not whole.
+  /// Ends the recording and returns the files, this process's first; they are complete. Empty if not started, or under
+  /// `tidemark run`. Throws Error if a recording is incomplete.
   std::vector<RecordedFile> stop();
   /// Between start() and stop().
   [[nodiscard]] bool is_recording() const noexcept;
@@ -81,20 +81,20 @@ class TIDEMARK_API Profiler {
 /// Whether this process is being recorded, by a Profiler, by `tidemark run` or from Python; also while it is paused.
 TIDEMARK_API bool is_recording() noexcept;
 
-/// Stops recording events, until resume(). Calls do not nest. Nothing where nothing records.
+/// Stops recording events until resume(). Calls do not nest. Does nothing if the process is not being recorded.
 TIDEMARK_API void pause() noexcept;
-/// Continues what pause() stopped.
+/// Continues recording after pause().
 TIDEMARK_API void resume() noexcept;
 
-/// Names this moment, such as "epoch 1" (at most 256 bytes of UTF-8, which are copied). Reports show memory at it.
-/// Nothing where nothing records, for some nanoseconds.
+/// Names this moment, such as "epoch 1" (at most 256 bytes of UTF-8, which are copied). Reports show memory at it. If
+/// the process is not being recorded, does nothing and takes some nanoseconds.
 TIDEMARK_API void mark(const char* name) noexcept;
 /// The same.
 inline void mark(const std::string& name) noexcept {
   mark(name.c_str());
 }
 
-/// Names what a thread does as long as this lives. Ranges nest. Any thread.
+/// Names what a thread does during this object's lifetime. Ranges nest. Usable on any thread.
 class TIDEMARK_API Scope {
  public:
   /// `name` must live as long as this, as a literal does: at most 256 bytes of UTF-8.
