@@ -1,7 +1,7 @@
 // Changes of a program that would lower its peak, each with the bytes that it would save.
 //
-// A saving is the peak minus what the peak would be had the blocks concerned been away (reduced_peak): exact for the
-// recorded run, if the program does nothing else differently. Where memory ran out, it is what these blocks held then.
+// A saving is the peak minus the peak without the affected blocks (reduced_peak): exact for the recorded run, if the
+// program otherwise behaves the same. For an out-of-memory failure, it is the size of these blocks at the failure.
 #pragma once
 
 #include <cstddef>
@@ -22,12 +22,12 @@ namespace tidemark {
 enum class AdviceKind : std::uint8_t {
   checkpoint_activations,    ///< recompute the activations of the repeated layers in the backward pass
   gradients_in_forward,      ///< free gradients before the next forward pass: zero_grad(set_to_none=True)
-  frozen_gradients,          ///< gradients of parameters that need none
+  frozen_gradients,          ///< gradients of parameters with requires_grad=False
   frozen_optimizer_state,    ///< optimizer state of parameters that need no gradient
   large_optimizer_state,     ///< more than two tensors of the parameter's size and type for each trained parameter
   attention_matrices,        ///< scaled_dot_product_attention(): matrices of sequence x sequence are held
   logits,                    ///< compute the loss in chunks: tensors of the logits' size are held at the peak
-  logits_upcast,             ///< likewise, and some of these are copies in twice the precision
+  logits_upcast,             ///< as logits, and some are copies in twice the precision
   gradient_buckets,          ///< DistributedDataParallel(gradient_as_bucket_view=True)
   gathered_parameters,       ///< fully_shard(reshard_after_forward=True) of the repeated layers
   checkpoint_copies,         ///< copies of the model or the optimizer made to save them
@@ -35,13 +35,13 @@ enum class AdviceKind : std::uint8_t {
   model_copies,              ///< a copy of the model by copy.deepcopy, such as an average of its weights
   retained_graph,            ///< autograd graphs kept over steps, such as by losses in a list
   inference_with_autograd,   ///< call the model in torch.no_grad(): no backward pass goes back through it
-  unused_gradients,          ///< a backward pass goes through modules whose gradients no optimizer uses
+  unused_gradients,          ///< backward pass through modules without any gradient that an optimizer uses
   forwards_before_backward,  ///< call backward() after each forward pass: several wait for one backward pass
   checkpoint_each_layer,     ///< one checkpoint recomputes several of the repeated layers at once
   optimizer_temporaries,     ///< temporary tensors of a step for all parameters at once: fused=True, or foreach=False
   kept_over_steps,           ///< blocks of several steps that are freed together, such as outputs of an epoch
-  failed_call,               ///< what a call holds that ran out of memory: its exception keeps it
-  repeated_concatenation,    ///< a tensor made anew, larger each time, beside the one before
+  failed_call,               ///< memory kept alive by the exception of a call that ran out of memory
+  repeated_concatenation,    ///< a growing tensor, reallocated while the previous one is still alive
   collected_results,         ///< results of many calls, without graphs, that are collected and freed together
 };
 inline constexpr EnumName<AdviceKind> kAdviceKindNames[] = {
@@ -75,26 +75,26 @@ inline constexpr EnumName<AdviceKind> kAdviceKindNames[] = {
 /// A module that advice is about.
 struct AdviceModule {
   std::string path;
-  std::uint64_t bytes = 0;  ///< of the blocks concerned: at the peak those alive, else the most at one time
+  std::uint64_t bytes = 0;  ///< bytes of the affected blocks: alive at the peak or, if none is, the maximum at one time
 };
 
 struct Advice {
   AdviceKind kind = AdviceKind::checkpoint_activations;
   Confidence confidence = Confidence::estimated;  ///< the least certain of the blocks concerned
-  std::uint64_t avoidable_peak_bytes = 0;  ///< by which the device's peak would be lower, or what it held at a failure
-  std::uint64_t peak_bytes = 0;            ///< of the blocks concerned that are alive then
+  std::uint64_t avoidable_peak_bytes = 0;         ///< reduction of the device's peak, or of its memory at a failure
+  std::uint64_t peak_bytes = 0;                   ///< of the blocks concerned that are alive then
   std::uint64_t peak_blocks = 0;
   std::uint64_t added_bytes = 0;      ///< of others that would be there then, because they would be made earlier
   bool has_request = false;           ///< at a failure: the request was for another one of these blocks
-  NamedStack stack;                   ///< of most bytes of these; without frames where none is known
+  NamedStack stack;                   ///< the stack with the most of these bytes; without frames if unknown
   std::vector<AdviceModule> modules;  ///< checkpoint_activations, frozen_…: most bytes first
 };
 
-/// Looks for faults in each device once, when it is first asked about it. Needs modules or tensors in the recording for
-/// most of them.
+/// Checks each device for faults once, on the first call for that device. Most checks need modules or tensors in the
+/// recording.
 class Adviser {
  public:
-  /// All of these outlive it. `steps`: those found in this store already; null: found here.
+  /// All arguments must outlive the object. `steps`: steps already found in this store; null: found here.
   Adviser(const Store& store, Symbols& symbols, const Attribution& attribution, const TrainingSteps* steps = nullptr);
   ~Adviser();
   Adviser(const Adviser&) = delete;
@@ -116,7 +116,7 @@ class Adviser {
   const Attribution& attribution_;
   TrainingSteps found_steps_;
   const TrainingSteps& steps_;
-  std::vector<std::unique_ptr<const Device>> devices_;  // by index; null until it is asked about
+  std::vector<std::unique_ptr<const Device>> devices_;  // by index; null until the first call for that device
 };
 
 }  // namespace tidemark

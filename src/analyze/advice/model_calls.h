@@ -1,4 +1,4 @@
-// Calls of models in a forward pass: what each allocated, and for how long its own code needs that.
+// Calls of models in a forward pass: their allocations, and how long the model's own code needs them.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace tidemark::advice {
 
-/// What calls of outermost modules, one right after the other, allocated and kept for longer than their own code needed
-/// it.
+/// Consecutive calls of outermost modules, with the memory that they allocated and kept for longer than their own code
+/// needed.
 struct ModelCall {
   std::vector<BlockId> blocks;    ///< of its modules, in order of birth
   std::vector<EarlierFree> held;  ///< from when no module's call has them any more; not the last block, its result
@@ -35,7 +35,7 @@ struct ModelCall {
 /// Calls by the backward pass that goes back through them.
 [[nodiscard]] std::map<std::size_t, std::vector<ModelCall>> calls_by_backward(const Subject& subject);
 
-/// The modules whose calls a stack is in, outermost first.
+/// The modules with a call in this stack, outermost first.
 [[nodiscard]] std::vector<NnModuleId> modules_in(const Definitions& definitions, StackId stack);
 
 }  // namespace tidemark::advice

@@ -1,10 +1,9 @@
-// What raises the peak: memory at the peak by lifetime, blocks kept alive into the next step, blocks freed right after
-// another allocation, and where it is known whose memory the blocks are, advice.
+// Causes of a high peak: memory at the peak by lifetime, blocks kept alive into the next step, blocks freed right after
+// another allocation and, if the owners of blocks are known, advice.
 //
 // DrGPUM (Lin et al., ASPLOS 2023) names more patterns. Early allocation, late deallocation, unused allocations,
-// idleness and dead writes need to know when memory is read and written, which recordings and snapshots do not say. The
-// savings here are therefore bounds: exact by replay, if the program does not need the blocks in the time they are
-// taken away for.
+// idleness and dead writes need the times of reads and writes, which recordings and snapshots do not contain. The
+// savings here are therefore bounds: exact by replay, if the program does not need the blocks during the removed times.
 #pragma once
 
 #include <algorithm>
@@ -29,7 +28,7 @@ struct PatternsOptions {
   std::optional<std::string> device;         ///< only this one: "cuda:0"
   std::size_t top = 10;                      ///< stacks to list for each pattern of a device; 0 = all
   const TrainingSteps* steps = nullptr;      ///< steps already found in this store; null: detected here
-  BlockFilter filter = {};                   ///< which blocks are looked at; advice is about all
+  BlockFilter filter = {};                   ///< selects blocks; advice covers all blocks
   const Attribution* attribution = nullptr;  ///< of this store; null: no advice
 };
 
@@ -39,7 +38,7 @@ enum class Lifetime : std::uint8_t {
   temporary,     ///< freed after at most one other allocation on its device, as in analyze_temporary()
   across_steps,  ///< freed in a later training step than it was allocated in
   within_step,
-  freed,  ///< and there are no training steps to tell more
+  freed,  ///< freed; no training steps to distinguish further
 };
 inline constexpr std::size_t kLifetimes = 5;
 inline constexpr EnumName<Lifetime> kLifetimeNames[] = {{Lifetime::never_freed, "never_freed"},
@@ -51,7 +50,7 @@ inline constexpr EnumName<Lifetime> kLifetimeNames[] = {{Lifetime::never_freed, 
   return name_in(kLifetimeNames, lifetime);
 }
 
-/// What blocks of one lifetime hold at the peak.
+/// Memory of the blocks of one lifetime at the peak.
 struct LifetimeUsage {
   std::uint64_t bytes = 0;
   std::uint64_t blocks = 0;
@@ -60,8 +59,8 @@ struct LifetimeUsage {
 /// The blocks of one stack in a pattern.
 struct PatternRow {
   NamedStack stack;
-  std::uint64_t peak_bytes = 0;   ///< of those that are alive at the device's peak, and would not be
-  std::uint64_t peak_blocks = 0;  ///< likewise
+  std::uint64_t peak_bytes = 0;   ///< bytes alive at the device's peak which the change would free
+  std::uint64_t peak_blocks = 0;  ///< number of these blocks
   std::uint64_t count = 0;        ///< in the whole recording
   std::uint64_t bytes = 0;        ///< the sum of their sizes
 };
@@ -69,10 +68,9 @@ struct PatternRow {
 struct Pattern {
   std::uint64_t count = 0;
   std::uint64_t peak_bytes = 0;  ///< of the blocks alive at the device's peak
-  /// What the peak would be if each of these blocks had been freed earlier (see PatternsDevice) and everything else had
-  /// happened as it did.
+  /// The peak if each of these blocks had been freed earlier (see PatternsDevice), with everything else unchanged.
   std::uint64_t reduced_peak_bytes = 0;
-  std::optional<std::uint64_t> reduced_peak_at_ns;  ///< its first time; none when nothing was allocated
+  std::optional<std::uint64_t> reduced_peak_at_ns;  ///< first time of that peak; nullopt if nothing was allocated
   std::vector<PatternRow> rows;                     ///< most bytes at the peak first, then most bytes
   std::uint64_t other_rows = 0;                     ///< beyond the listed ones
   std::uint64_t other_peak_bytes = 0;
@@ -81,21 +79,22 @@ struct Pattern {
 struct PatternsDevice {
   DeviceSummary totals;
   LifetimeUsage held[kLifetimes];  ///< at the peak, by Lifetime; the sum is totals.peak_recorded_bytes
-  /// A block that is alive when the next one of its stack is allocated, one training step later, and
-  /// freed soon after, in most steps: the variable that names it still holds the old value while the new one is
-  /// made (`outputs = model(batch)`). As if freed when its training step ended, as `del` there does.
-  /// None without training steps.
+  /// Blocks that are alive when the next block of their stack is allocated, one training step later, and freed soon
+  /// after, in most steps: the variable still holds the old value while the new one is computed (`outputs =
+  /// model(batch)`). The reduced peak frees each at the end of its training step, as `del` would. nullopt without
+  /// training steps.
   std::optional<Pattern> kept_into_next_step;
-  /// A block that is freed after an allocation and before the next on the device, and was allocated before: perhaps an
-  /// input of the operation whose output is the allocation. As if freed right before that: operations in place.
+  /// Blocks that are freed after an allocation and before the next on the device, and were allocated before both:
+  /// perhaps the input of an operation and its output. The reduced peak frees each right before that allocation:
+  /// in-place operations.
   Pattern freed_after_allocation;
-  /// What would lower the peak, from whose memory the blocks are.
+  /// Advice on lowering the peak, from the owners of the blocks.
   std::vector<Advice> advice;
 
   [[nodiscard]] std::uint64_t unrecorded_at_peak_bytes() const {
     return totals.peak_allocated_bytes - std::min(totals.peak_allocated_bytes, totals.peak_recorded_bytes);
   }
-  /// What shares of the peak are of: where frees were lost, more is recorded than the allocator says.
+  /// Total for shares of the peak: if free events were lost, more bytes are recorded than the allocator reports.
   [[nodiscard]] std::uint64_t whole_peak_bytes() const {
     return std::max(totals.peak_allocated_bytes, totals.peak_recorded_bytes);
   }

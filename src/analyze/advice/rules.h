@@ -1,4 +1,4 @@
-// One rule for each kind of advice: which blocks would be away, and when.
+// One rule for each kind of advice: which blocks would be freed, and when.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace tidemark::advice {
 
-/// What the rules look at: one device of a recording.
+/// Input of the rules: one device of a recording.
 struct Subject {
   const Store& store;
   Symbols& symbols;
@@ -36,13 +36,13 @@ struct Subject {
     return std::ranges::lower_bound(
         blocks, change, {}, [this](BlockId block) { return std::uint64_t{store.blocks.birth_change[block.value]}; });
   }
-  /// Of a copy of a model's tensors: what made it.
+  /// Whether the block is a copy of a model's tensors that this origin allocated.
   [[nodiscard]] bool is_copy(BlockId block, AllocationOrigin made_by) const {
     return owner(block).category == Category::copy && owner(block).making == made_by;
   }
 };
 
-/// The blocks that would be away; none: the program has not this fault.
+/// The blocks that would be freed; empty if the program does not have this fault.
 using Rule = std::vector<EarlierFree> (*)(const Subject& subject);
 
 std::vector<EarlierFree> checkpoint_activations(const Subject& subject);
@@ -69,7 +69,8 @@ std::vector<EarlierFree> failed_call(const Subject& subject);
 std::vector<EarlierFree> repeated_concatenation(const Subject& subject);
 std::vector<EarlierFree> collected_results(const Subject& subject);
 
-/// The repeated layer that a module belongs to: its path up to the outermost number, "model.layers.3". Empty: in none.
+/// The repeated layer that contains a module: its path up to the outermost number, "model.layers.3". Empty if there is
+/// none.
 [[nodiscard]] std::string layer_of(const std::string& path);
 
 /// Whether a part of a module's path is a number: its place in a ModuleList or Sequential.

@@ -1,4 +1,5 @@
-// What some code makes, whatever the phase: models, copies, per-sample gradients, what distributed training gathers.
+// Purposes of allocations that follow from the code alone, independent of the phase: models, copies, per-sample
+// gradients, gathered parameters.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,7 @@ enum class AllocationOrigin : std::uint8_t {
   gradient_bucket,      ///< of DistributedDataParallel, beside the gradients themselves
   input,                ///< moves batches to the device
   copy,                 ///< of a checkpoint that is saved, or of tensors by copy.deepcopy
-  loaded_copy,          ///< what a checkpoint has that is loaded
+  loaded_copy,          ///< tensors of a checkpoint that is being loaded
   model_copy,           ///< parameters that copy.deepcopy copies
   model,                ///< constructs, loads or moves modules
   gathered_parameter,   ///< of FSDP: shards of all ranks put together
@@ -20,8 +21,8 @@ enum class AllocationOrigin : std::uint8_t {
   fusable_step,         ///< the same, of an optimizer that has a fused step
 };
 
-/// Of a Python frame in this file, with the function's name, qualified or not. What it calls makes the same, unless
-/// that is a later one of these, until a module is called.
+/// Origin for a Python frame in this file, with the function's name, qualified or not. It also holds for callees, until
+/// a frame with another origin, or the call of a module.
 [[nodiscard]] AllocationOrigin origin_of_frame(std::string_view file, std::string_view function);
 
 }  // namespace tidemark

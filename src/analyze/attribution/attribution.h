@@ -1,8 +1,8 @@
-// Whose memory a block is: phase, module, component and category, and its confidence.
+// The owner of each block: phase, module, component and category, and its confidence.
 //
-// Everything comes from what the recording has anyway: the stacks and the modules in their frames, the autograd nodes,
-// the tensors of model and optimizer that the program was asked for, and the blocks' lifetimes. Where those do not
-// tell, the answer is "unknown", never a guess.
+// Derived from data that every recording has: stacks and the modules in their frames, autograd nodes, tensors of model
+// and optimizer that the program reported, and lifetimes of blocks. If these are not sufficient, the answer is
+// "unknown", never a guess.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@
 
 namespace tidemark {
 
-/// How an answer is known.
+/// How certain an answer is.
 enum class Confidence : std::uint8_t {
-  exact,    ///< from the pointer of a tensor, or of the module in a frame of the stack
-  estimated,  ///< from the lifetime, from what a stack calls, or from the forward side of an autograd node
+  exact,      ///< from the pointer of a tensor, or of the module in a frame of the stack
+  estimated,  ///< from the lifetime, from callees in the stack, or from the forward side of an autograd node
   unknown,
 };
 inline constexpr EnumName<Confidence> kConfidenceNames[] = {
@@ -52,7 +52,7 @@ enum class Category : std::uint8_t {
   input,       ///< made by the data phase, or copied to the device outside any module
   temporary,   ///< freed within the call that made it
   workspace,   ///< of a library: cuBLAS, cuDNN, CUB
-  copy,        ///< of a model: checkpoints saved or loaded, what FSDP gathers of the other ranks, DDP's buckets
+  copy,        ///< copies of a model: checkpoints saved or loaded, parameters gathered by FSDP, buckets of DDP
   unknown,
 };
 inline constexpr EnumName<Category> kCategoryNames[] = {{Category::parameter, "parameter"},
@@ -75,36 +75,36 @@ using ModulePathId = Id<struct ModulePathTag>;
 struct ModulePath {
   std::string path;  ///< "model.layers.3.mlp"; of the outermost module the name of its class. Without the parts that
                      ///< wrappers add (_orig_mod, _fsdp_wrapped_module)
-  std::string type;  ///< qualified name of its class; empty where it is not known
+  std::string type;  ///< qualified name of its class; empty if unknown
   Component component = Component::other;
 };
 
 /// Of a block, or of a request that failed.
 struct Owner {
-  ModulePathId module;    ///< whose call was under way; of a tensor of the model, which has it; of a block made by an
-                          ///< autograd node, that of its forward side. Invalid: none, or unknown
-  StackId forward_stack;  ///< of a block made by an autograd node: where its forward side allocated. Invalid: not known
+  ModulePathId module;    ///< module being called; for a tensor of the model, its owner; for a block allocated by an
+                          ///< autograd node, the module of the node's forward side. Invalid: none, or unknown
+  StackId forward_stack;  ///< for a block allocated by an autograd node: stack of the node's forward side. Invalid:
+                          ///< unknown
   Phase phase = Phase::other;
   Component component = Component::other;
   Category category = Category::unknown;
   Confidence category_confidence = Confidence::unknown;
   Confidence module_confidence = Confidence::unknown;
-  AllocationOrigin making = AllocationOrigin::nothing_known;  ///< what the code makes that allocated it
+  AllocationOrigin making = AllocationOrigin::nothing_known;  ///< purpose of the allocating code
 };
 
-/// A stretch of the recording in which the program was in one phase: from its first allocation up to, not including,
-/// the first of the next.
+/// A time range of the recording in which the program was in one phase: from the phase's first allocation until before
+/// the next phase's first one.
 struct PhaseSpan {
   Phase phase = Phase::other;
   std::uint64_t from = 0;  ///< index into Store::live_changes
-  std::uint64_t to = 0;    ///< likewise; of the last span: behind the last allocation
+  std::uint64_t to = 0;    ///< exclusive end; for the last span, after the last allocation
 };
 
 /// Read-only, safe to read from several threads.
 struct Attribution {
-  std::vector<Owner> blocks;  ///< by BlockId
-  std::vector<Owner>
-      out_of_memory;  ///< by index into Overview::out_of_memory; their category is what the request was for
+  std::vector<Owner> blocks;           ///< by BlockId
+  std::vector<Owner> out_of_memory;    ///< by index into Overview::out_of_memory; category: purpose of the request
   std::vector<TensorInBlock> tensors;  ///< as find_model_tensors() gives them
   std::vector<ModulePath> modules;     ///< by ModulePathId
   std::vector<PhaseSpan> phases;       ///< as phase_spans() gives them

@@ -1,4 +1,4 @@
-// Which component of a model something belongs to, by rules in a text file: component_rules.txt, and a user's own.
+// Maps modules to components of a model by rules in text files: component_rules.txt, and a user's own.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 
 namespace tidemark {
 
-/// Contents of component_rules.txt, which the program has built in.
+/// Contents of component_rules.txt, built into the program.
 extern const char kComponentRules[];
 
-/// A module with those that it is in, as rules look at it.
+/// A module with its containing modules, as input of the rules.
 struct ModuleDescription {
   std::string path;                 ///< dotted
   std::string type;                 ///< qualified name of its class
@@ -28,11 +28,11 @@ class ComponentRules {
   using RuleIndex = std::uint32_t;
   static constexpr RuleIndex kNoRule = 0xFFFFFFFF;
 
-  /// Lines of three words: component, what it is known by, pattern. `name` of the text is for error messages.
+  /// Parses lines of three words: component, matched property, pattern. `name` of the text is used in error messages.
   static Result<ComponentRules> parse(std::string_view text, std::string_view name);
   /// The built-in ones.
   static const ComponentRules& built_in();
-  /// These, and where none of them applies, `others`.
+  /// These rules, then `others` if none of these applies.
   [[nodiscard]] ComponentRules before(const ComponentRules& others) const;
 
   [[nodiscard]] RuleIndex for_module(const ModuleDescription& module) const;

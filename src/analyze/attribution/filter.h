@@ -1,4 +1,4 @@
-// Blocks chosen by what attribution tells of them.
+// Selects blocks by their attribution.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace tidemark {
 
-/// What blocks must have; empty: anything.
+/// Required properties of blocks; empty: no requirement.
 struct FilterOptions {
   std::string module;  ///< as module_matches() takes it
   std::string component;
@@ -24,11 +24,11 @@ struct FilterOptions {
 /// "blocks with category activation and module layers.3.*"; empty without a filter.
 [[nodiscard]] std::string filter_text(const FilterOptions& options);
 
-/// Whether `pattern` ("layers.3.*", with * ? and [...] as in a shell, which match dots too) matches the path, some
-/// parts of it in a row, or those of a module that contains it.
+/// Whether `pattern` ("layers.3.*", with * ? and [...] as in a shell, which also match dots) matches the path,
+/// consecutive parts of it, or the path of a module that contains it.
 [[nodiscard]] bool module_matches(const std::string& path, const std::string& pattern);
 
-/// Fails where no block has what is asked for because the recording does not say, or where no module matches.
+/// Fails if no block matches because the recording lacks the data, or if no module matches.
 [[nodiscard]] Result<BlockFilter> choose_blocks(const Store& store, const Attribution& attribution,
                                                 const FilterOptions& options);
 

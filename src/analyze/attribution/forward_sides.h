@@ -1,5 +1,5 @@
-// The forward side of autograd nodes: which block the operator allocated whose backward pass a node is, and which
-// thread a block belongs to: autograd's threads work for the one whose forward pass they go back through.
+// The forward side of autograd nodes: the block of the operator that a node differentiates. Also the thread of a block:
+// autograd's threads count as the thread that ran the forward pass.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ class HomeThreads {
  public:
   explicit HomeThreads(const Store& store);
 
-  /// Blocks are added in order of birth, with their phases. Without an autograd node that knows its forward thread, a
-  /// thread of autograd's works for the one that was in a forward pass last.
+  /// Adds blocks in order of birth, with their phases. If no autograd node records its forward thread, a thread of
+  /// autograd counts as the thread that was in a forward pass last.
   ThreadId add(std::size_t block, Phase phase);
 
  private:
@@ -30,17 +30,17 @@ class HomeThreads {
   ThreadId last_forward_;
 };
 
-/// A node's number among those of its forward thread is the one after the number of the node before. A block notes the
-/// number of the next node. An operator makes its node before it allocates, so what node n stands for is the first
-/// block with n + 1; of an operator that allocates first, the last one with n; and of a view, which allocates nothing,
-/// that of the nearest earlier one.
+/// Sequence numbers of nodes are consecutive within a forward thread. A block records the number of the next node. An
+/// operator creates its node before it allocates, so the block of node n is the first block with n + 1; for an operator
+/// that allocates first, the last block with n; for a view, which allocates nothing, the block of the nearest earlier
+/// node.
 class ForwardSides {
  public:
   ForwardSides(const Store& store, const PhaseRuns& runs);
 
-  /// Of those before `block`. Invalid where it is not known: nodes that accumulate gradients have no number.
+  /// The matching block before `block`. Invalid if unknown: nodes that accumulate gradients have no number.
   [[nodiscard]] BlockId of(AutogradNodeId node, std::uint64_t node_sequence, BlockId block) const;
-  /// What was allocated first after the node was made.
+  /// The first block allocated after the node was created.
   [[nodiscard]] BlockId after(AutogradNodeId node, std::uint64_t node_sequence) const;
 
  private:
@@ -49,12 +49,12 @@ class ForwardSides {
     BlockId block;
   };
 
-  // Of the thread that made the node; null where that is not known.
+  // Blocks of the thread that created the node; null if unknown.
   [[nodiscard]] const std::vector<Made>* made_beside(AutogradNodeId node, std::uint64_t node_sequence) const;
   static std::vector<Made>::const_iterator first_after(const std::vector<Made>& made, std::uint64_t node_sequence);
 
   const Store& store_;
-  std::vector<std::vector<Made>> made_;  // by ThreadId, in order of birth, which is that of numbers
+  std::vector<std::vector<Made>> made_;  // by ThreadId, in order of birth, and thus by number
 };
 
 }  // namespace tidemark

@@ -1,4 +1,4 @@
-// What a block is for, told by when it was made, by what, and when it was freed.
+// The purpose of a block, derived from the time and code of its allocation, and the time of its free.
 #pragma once
 
 #include <cstddef>
@@ -14,26 +14,26 @@
 
 namespace tidemark {
 
-/// Of blocks that no tensor of the model is known to be in. Category::unknown where neither tells.
+/// Categories of blocks that are not known to hold a tensor of the model. Category::unknown if neither stack nor
+/// lifetime decides.
 ///
-/// - Made in a forward pass: an activation if it is alive when the pass is over, otherwise temporary. Likewise in a
-///   recomputed one.
-/// - Made in a backward pass: a gradient if it is alive when the pass is over, otherwise temporary.
-/// - Made by the optimizer: its state if it is alive when the step is over, otherwise temporary.
-/// - Made for a batch: input. Outside all of these: input if it is there when a forward pass begins, an activation if
-/// it
-///   is freed in a backward pass, temporary if it is freed in any other.
+/// - Made in a forward or recomputed pass: an activation if alive when the pass is over, otherwise temporary.
+/// - Made in a backward pass: a gradient if alive when the pass is over, otherwise temporary.
+/// - Made by the optimizer: its state if alive when the step is over, otherwise temporary.
+/// - Made for a batch: input. Outside all of these: input if alive when a forward pass begins, an activation if
+///   freed in a backward pass, temporary if freed in any other.
 /// - Made between the calls of a forward pass, without an autograd node, by a stack that makes inputs outside: input.
 ///   A loop makes its next batch before the backward pass.
 ///
-/// What is alive where memory runs out in the middle of a pass, or a recording ends there, counts as it did before: by
-/// its stack, in a backward pass by its size. The exception frees it all, which says nothing.
+/// Blocks alive when memory runs out in the middle of a pass, or when the recording ends there, have the category of
+/// earlier blocks: of the same stack or, in a backward pass, of the same size. The exception frees all of them, so
+/// their frees are no evidence.
 class Lifetimes {
  public:
   Lifetimes(const Store& store, const PhaseRuns& runs, const std::vector<TensorInBlock>& tensors);
 
   [[nodiscard]] Category category(std::size_t block, AllocationOrigin making) const;
-  /// Of what was never freed, or never allocated: a request that failed.
+  /// Category of blocks that were never freed, or never allocated: a failed request.
   [[nodiscard]] Category usual_category(Phase phase, StackId stack, std::uint64_t size) const;
 
  private:
@@ -41,7 +41,7 @@ class Lifetimes {
     const std::uint32_t death = store_.blocks.death_change[block];
     return death != Blocks::kAlive && death <= change;
   }
-  // Otherwise nothing says how long it would have lived.
+  // Otherwise its lifetime is unknown.
   [[nodiscard]] bool is_decided(std::size_t block) const {
     if (is_freed_by_failure(block)) return false;
     return store_.blocks.death_change[block] != Blocks::kAlive || runs_.pass(block).end_change != Pass::kNone;
@@ -62,9 +62,9 @@ class Lifetimes {
   std::unordered_set<std::uint64_t> gradient_sizes_;  // bytes
 };
 
-/// In order of birth. A block counts that is as big as PyTorch makes them (at::cuda::getChosenWorkspaceSize), is not
-/// freed after its pass and the next were over, and is the only such one of its thread. cuBLASLt's is known by
-/// nn.Linear besides, which calls it.
+/// In order of birth. Workspaces are blocks of the size that PyTorch gives them (at::cuda::getChosenWorkspaceSize),
+/// which are alive after their pass and the next one ended, and are the only such block of their thread. cuBLASLt's
+/// workspace is also identified by nn.Linear, which calls it.
 [[nodiscard]] std::vector<BlockId> find_workspaces(const Store& store, const PhaseRuns& runs);
 
 }  // namespace tidemark

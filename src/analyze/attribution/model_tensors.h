@@ -8,15 +8,15 @@
 
 namespace tidemark {
 
-/// A block that held a tensor at a time when the program was asked.
+/// A block that held a tensor when the program reported its tensors.
 struct TensorInBlock {
   BlockId block;
   std::uint32_t tensor = 0;         ///< index into Definitions::tensors
   std::vector<NnModuleId> modules;  ///< of all tensors of its kind that the block held then: of a flat buffer several
 };
 
-/// In order of blocks, one for each block that held any: a parameter before a buffer, a state of the optimizer and a
-/// gradient; of several of a kind the one asked for first.
+/// In order of blocks, one for each block that held any: a parameter is preferred to a buffer, an optimizer state and a
+/// gradient; among several of a kind, the one reported first.
 [[nodiscard]] std::vector<TensorInBlock> find_model_tensors(const Store& store);
 
 }  // namespace tidemark

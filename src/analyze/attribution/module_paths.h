@@ -20,12 +20,13 @@ struct ModulePaths {
   [[nodiscard]] ModulePathId of(NnModuleId object) const {
     return object.value < of_object.size() ? of_object[object.value] : ModulePathId{};
   }
-  /// The innermost one that is or has all of these; those without a name do not count. Invalid where there is none.
+  /// The innermost module that is or contains all of these; modules without a name are ignored. Invalid if there is
+  /// none.
   [[nodiscard]] ModulePathId around(const std::vector<NnModuleId>& objects) const;
 };
 
-/// An outermost module's path is the name of its class. Where several outermost modules have others below them, those
-/// paths begin with the class of theirs, for all have a "layers.0".
+/// An outermost module's path is the name of its class. If several outermost modules have children, the children's
+/// paths begin with the class of the outermost module, because all have a "layers.0".
 [[nodiscard]] ModulePaths name_modules(const Definitions& definitions, const ComponentRules& rules);
 
 }  // namespace tidemark

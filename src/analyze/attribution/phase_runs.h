@@ -1,5 +1,5 @@
-// The phase of each block, and the phases in order of time: which blocks are of the same pass, when it was over, and
-// what the program did when.
+// The phase of each block, and the phases in order of time: which blocks belong to the same pass, when the pass was
+// over, and the phases of the program over time.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace tidemark {
 
-/// A forward pass, a backward pass with what it recomputes, a step of the optimizer, or what is between them.
+/// A forward pass, a backward pass with its recomputation, a step of the optimizer, or the time between them.
 struct Pass {
   static constexpr std::uint32_t kNone = Blocks::kAlive;
 
@@ -20,7 +20,8 @@ struct Pass {
   std::uint32_t next = kNone;        ///< of the same thread, index into PhaseRuns::passes
 };
 
-/// Blocks of one phase in a row; a pass has several where it recomputes, or works between the calls of its modules.
+/// Consecutive blocks of one phase; a pass has several runs if it recomputes, or works between the calls of its
+/// modules.
 struct PhaseRun {
   Phase phase = Phase::other;
   std::uint32_t end_change = Pass::kNone;
@@ -37,24 +38,24 @@ struct PhaseRuns {
   [[nodiscard]] const Pass& pass(std::size_t block) const { return passes[run(block).pass]; }
 };
 
-/// `phases`: by BlockId, as stacks and autograd nodes tell them. What the runs say beyond that: code between the calls
-/// of modules, and after them, is of the forward pass when a backward pass follows and autograd nodes were made
-/// (losses written by hand). Blocks of autograd's threads belong to the thread whose forward pass they go back through.
+/// `phases`: by BlockId, from stacks and autograd nodes. The runs add: code between and after the calls of modules
+/// belongs to the forward pass if a backward pass follows and autograd nodes were created (losses written by hand).
+/// Blocks of autograd's threads belong to the thread that ran the forward pass.
 [[nodiscard]] PhaseRuns find_phase_runs(const Store& store, const std::vector<Phase>& phases);
 
-/// The runs of all threads and devices in order of time, neighbours of one phase as one. What a thread does that loads
+/// The runs of all threads and devices in order of time; adjacent runs of one phase are joined. A thread that loads
 /// data, or works outside of all phases, does not end a pass of another thread.
 [[nodiscard]] std::vector<PhaseSpan> phase_spans(const Store& store, const PhaseRuns& runs);
 
-/// Of these, forward passes, backward passes with what they recompute, and steps of the optimizer: what is between
-/// them belongs to the one before. Nothing before the first of them.
+/// Only forward passes, backward passes with their recomputation, and steps of the optimizer; the time between two
+/// belongs to the earlier one. Nothing before the first.
 [[nodiscard]] std::vector<PhaseSpan> pass_spans(const std::vector<PhaseSpan>& spans);
 
 [[nodiscard]] Phase phase_of(const Definitions& definitions, const StackFacts& stack, AutogradNodeId node,
                              ThreadId thread);
 
-/// By BlockId. Where neither node nor thread is known (PyTorch's snapshots), a block without a stack between those that
-/// have Python stacks was allocated by a thread without Python: autograd's, when a forward pass came before.
+/// By BlockId. If neither node nor thread is known (PyTorch's snapshots), a block without a stack between blocks with
+/// Python stacks was allocated by a thread without Python: autograd's, if a forward pass came before.
 [[nodiscard]] std::vector<Phase> phases_of_blocks(const Store& store, const std::vector<StackFacts>& stacks);
 
 }  // namespace tidemark

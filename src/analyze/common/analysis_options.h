@@ -1,4 +1,5 @@
-// The options of an analysis as data, so that commands, pages and notebooks offer the same ones, and what was chosen.
+// The options of an analysis as data, so that commands, pages and notebooks offer the same ones, and their chosen
+// values.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +25,7 @@
 
 namespace tidemark {
 
-/// One option beside those that analyses share: the device, the moment, and how the result is written.
+/// One option besides those that all analyses share: device, moment and output format.
 struct AnalysisOption {
   enum class Kind : std::uint8_t {
     flag,   ///< "yes" or nothing
@@ -37,16 +38,16 @@ struct AnalysisOption {
   };
   std::string name;  ///< "min-share": --min-share on the command line
   Kind kind = Kind::count;
-  std::string value;    ///< what stands for the value in help: "N"; of a word, those to choose from: "peak|traffic"
+  std::string value;    ///< placeholder for the value in help: "N"; for a word, the choices: "peak|traffic"
   std::string help;     ///< one line
-  std::string initial;  ///< the value when none is given; "": none
+  std::string initial;  ///< default value; "": none
   std::uint64_t least = 0;
   std::uint64_t most = std::numeric_limits<std::uint32_t>::max();
-  std::string computed{};  ///< what help says of a default that depends on the recording: "a tenth of the steps"
+  std::string computed{};  ///< description in help of a default that depends on the recording: "a tenth of the steps"
 
   /// Whether `text` is a value of this option.
   [[nodiscard]] bool allows(std::string_view text) const;
-  /// What it allows, for messages: "an integer from 0 to 100", "one of peak, traffic".
+  /// The allowed values, for messages: "an integer from 0 to 100", "one of peak, traffic".
   [[nodiscard]] std::string expected() const;
 };
 
@@ -59,24 +60,24 @@ struct AnalysisOption {
 /// Whether other settings of the allocator are replayed for advice: AnalysisOptions::simulate.
 [[nodiscard]] AnalysisOption simulate_option();
 
-/// What the rows of a list of holders stand for, `initial` or an owner: AnalysisOptions::holders().
+/// What each row of a list of holders is, `initial` or an owner: AnalysisOptions::holders().
 [[nodiscard]] AnalysisOption by_option(const std::string& initial);
 
 /// Of several recordings, the details of one rank only.
 [[nodiscard]] AnalysisOption rank_option();
 
-/// What was chosen. The functions below take names of the analysis's own options; values were checked when set.
+/// The chosen values. The functions below take names of the analysis's own options; values were checked when set.
 class AnalysisOptions {
  public:
   std::optional<std::string> device;                  ///< only this one: "cuda:0"
   std::string at = "peak";                            ///< as find_moment() takes it
-  std::string format = "text";                        ///< what the result will be written as
-  FilterOptions filter;                               ///< which blocks the analysis is about
+  std::string format = "text";                        ///< output format of the result
+  FilterOptions filter;                               ///< selects the blocks to analyze
   ComponentRules rules = ComponentRules::built_in();  ///< of components
-  /// Of the recording at hand, where it was made when that was opened (see AttributedStore).
+  /// Attribution of this recording, if computed when it was opened (see AttributedStore).
   std::shared_ptr<const Attribution> attribution;
-  /// Replays the requests of a recording under settings that are worth trying; for advice, where that depends on it.
-  /// None where it cannot be done. Empty: not wanted.
+  /// Replays the requests of a recording under other settings; for advice, if that depends on it. nullopt if the replay
+  /// is impossible. An empty function: not requested.
   std::function<std::optional<Simulation>(const Store& store, const Symbols& symbols)> simulate;
 
   /// All options with their initial values.
@@ -86,21 +87,21 @@ class AnalysisOptions {
 
   [[nodiscard]] bool flag(const std::string& name) const { return !values_.at(name).empty(); }
   [[nodiscard]] const std::string& word(const std::string& name) const { return values_.at(name); }
-  /// None where it was not given and has no initial value.
+  /// nullopt if the option was not given and has no initial value.
   [[nodiscard]] std::optional<std::uint64_t> given_count(const std::string& name) const;
   [[nodiscard]] std::optional<std::uint64_t> given_size(const std::string& name) const;
   [[nodiscard]] std::optional<std::uint64_t> given_rate(const std::string& name) const;
-  /// 0 where there is none.
+  /// 0 if there is no value.
   [[nodiscard]] std::uint64_t count(const std::string& name) const { return given_count(name).value_or(0); }
   [[nodiscard]] double share(const std::string& name) const;
 
-  /// `at` in this recording. Fails where it names a mark or a step that is not there.
+  /// `at` in this recording. Fails if it names an unknown mark or step.
   [[nodiscard]] Result<Moment> moment(const Store& store) const { return find_moment(store, at); }
   /// `attribution`, or one that is made now.
   [[nodiscard]] std::shared_ptr<const Attribution> attribute(const Store& store) const;
-  /// As `filter` says. Fails as choose_blocks() does.
+  /// Blocks selected by `filter`. Fails as choose_blocks() does.
   [[nodiscard]] Result<BlockFilter> chosen_blocks(const Store& store) const;
-  /// As `filter` and the option of by_option() say. Fails as choose_blocks() and OwnerGroups::create() do.
+  /// Holders selected by `filter` and the option of by_option(). Fails as choose_blocks() and OwnerGroups::create() do.
   [[nodiscard]] Result<Holders> holders(const Store& store) const;
 
  private:

@@ -1,4 +1,4 @@
-// Which blocks of a recording an analysis is about.
+// Selects blocks of a recording for an analysis.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Stacks put together by the site that they show: what a person calls one site in the program.
+// Groups stacks by call site: the place in the program that they are shown as.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace tidemark {
 
 /// All stacks of one place: see shown_place(). In lists by owner, an owner.
 struct CallSite {
-  NamedStack stack;  ///< the one of them that held most; with a module where it is that of all
+  NamedStack stack;  ///< the stack that held most; with a module if all have the same
   std::uint64_t bytes = 0;
   std::uint64_t blocks = 0;
   std::uint64_t stacks = 0;  ///< how many stacks were put together
@@ -27,14 +27,14 @@ struct CallSites {
   std::uint64_t other_bytes = 0;
 };
 
-/// What held memory on a device at its peak.
+/// Usage of a device at its peak, by stack.
 [[nodiscard]] std::vector<StackUsage> usages_at_peak(const Overview& overview, std::size_t device);
 
-/// The same of those that `holders` lists: StackUsage::stack is Holders::of().
+/// The same for the blocks that `holders` lists: StackUsage::stack is Holders::of().
 [[nodiscard]] std::vector<StackUsage> usages_at_peak(const Store& store, std::size_t device, const Holders& holders);
 
-/// `whole`: the bytes that shares are of, or what the usages hold where that is more; the shares are 0 where it is.
-/// `top`: how many call_sites to list; 0 = all.
+/// `whole`: total for shares, or the sum of the usages if that is larger; the shares are 0 if it is 0. `top`: number of
+/// call sites to list; 0 = all.
 [[nodiscard]] CallSites group_by_call_site(std::vector<StackUsage> usages, Symbols& symbols, std::uint64_t whole,
                                            std::size_t top, const Holders& holders = {});
 

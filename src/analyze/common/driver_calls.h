@@ -7,8 +7,8 @@
 
 namespace tidemark {
 
-/// Recorded with `tidemark run --driver on`. Page-locked memory alone does not say so: what PyTorch takes is recorded
-/// without.
+/// Whether the recording was made with `tidemark run --driver on`. Page-locked memory alone is no evidence: PyTorch's
+/// is always recorded.
 [[nodiscard]] inline bool has_driver_calls(const Overview& overview) {
   return std::any_of(overview.devices.begin(), overview.devices.end(), [](const DeviceSummary& summary) {
     return is_driver_memory(summary.device) && summary.device.type != DeviceType::cuda_host;

@@ -1,5 +1,5 @@
-// Blocks that are held longer than it may be necessary, found by their lifetimes alone; what a device's peak would be
-// without them, and which savings are worth a headline: smaller ones are facts among others, never advice.
+// Blocks that may be held longer than necessary, found by their lifetimes alone; a device's peak without them, and the
+// threshold for headline advice: smaller savings are listed as facts, never as advice.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ struct EarlierFree {
   BlockId block;
   std::uint64_t from = 0;
   std::uint64_t to = 0;
-  std::optional<std::uint64_t> bytes = {};  ///< of the block that would be gone; none: all of it
+  std::optional<std::uint64_t> bytes = {};  ///< bytes of the block that would be freed; nullopt: the whole block
   bool added = false;                       ///< it would be there in these states instead: made earlier
 
   [[nodiscard]] std::uint64_t size(const Store& store) const { return bytes.value_or(store.blocks.size[block.value]); }
@@ -32,23 +32,23 @@ struct EarlierFree {
 /// A block away for all of its life.
 [[nodiscard]] EarlierFree never_there(const Store& store, BlockId block);
 
-/// Those that are freed only after their replacement was allocated, one training step later, from the end of the step
-/// in which they were allocated. Blocks are matched by stack and by their number in the step. That counts where it
-/// happens at least three times, and to most; then the last block, which nothing replaces, counts as well. Blocks
-/// without a stack are left out.
+/// Blocks that are freed only after their replacement was allocated, one training step later, with the end of their own
+/// step as the earlier free. Blocks are matched by stack and by their number in the step. This must happen at least
+/// three times, and to most blocks; then the last block, which nothing replaces, counts as well. Blocks without a stack
+/// are left out.
 [[nodiscard]] std::vector<EarlierFree> kept_into_next_step(const Store& store, std::size_t device,
                                                            const TrainingSteps& steps);
 
-/// Those that are freed after another allocation of the device and before the next, from right before it.
+/// Blocks that are freed after another allocation of the device and before the next, with the time right before it.
 [[nodiscard]] std::vector<EarlierFree> freed_after_allocation(const Store& store, std::size_t device);
 
 struct ReducedPeak {
   std::uint64_t bytes = 0;             ///< allocated, at most
-  std::optional<std::uint64_t> at_ns;  ///< the first time; none when nothing was allocated
+  std::optional<std::uint64_t> at_ns;  ///< first time of the peak; nullopt if nothing was allocated
 };
 
-/// The peak of allocated memory if these blocks had been away in these times, and everything else had happened as it
-/// did. A block may be listed several times, for times that do not overlap. Time n log n for n frees.
+/// The peak of allocated memory if these blocks had been absent in these times, with everything else unchanged. A block
+/// may be listed several times, for times that do not overlap. Time O(n log n) for n frees.
 [[nodiscard]] ReducedPeak reduced_peak(const Store& store, std::size_t device,
                                        const std::vector<EarlierFree>& earlier_frees);
 

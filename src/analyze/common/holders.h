@@ -1,4 +1,4 @@
-// What lists of those that hold memory are about: which blocks count in them, and what the rows stand for.
+// Options of lists of memory holders: which blocks count, and what each row is.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ class Holders {
  public:
   Holders() = default;
   explicit Holders(BlockFilter filter) : filter_(std::move(filter)) {}
-  /// Owners, of the chosen blocks. `attribution`: what the groups were made from.
+  /// Rows are owners of the selected blocks. `attribution`: source of the groups.
   Holders(BlockFilter filter, OwnerGroups groups, std::shared_ptr<const Attribution> attribution)
       : filter_(std::move(filter)),
         attribution_(std::move(attribution)),
@@ -49,7 +49,7 @@ class Holders {
   std::shared_ptr<const OwnerGroups> groups_;  // null: stacks
 };
 
-/// All blocks by category; none where no category is known.
+/// All blocks by category; nullopt if no category is known.
 [[nodiscard]] inline std::optional<Holders> holders_by_category(const Store& store,
                                                                 std::shared_ptr<const Attribution> attribution) {
   auto groups = OwnerGroups::create(store, *attribution, OwnerKind::category);

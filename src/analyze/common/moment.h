@@ -1,4 +1,4 @@
-// "At the peak", "at the end", "after 12.5s": when to look at the live set, and what was alive then.
+// "At the peak", "at the end", "after 12.5s": selects a moment, and the blocks alive then.
 #pragma once
 
 #include <cstdint>
@@ -30,20 +30,21 @@ struct Moment {
 /// ("40%").
 Result<Moment> parse_moment(std::string_view text);
 
-/// What parse_moment() reads, when a training step starts ("step:20", counted from 0 as `leaks` does), or when a mark
-/// begins: its name, "mark:NAME" where that looks like something else, and "NAME@3" for its third time. Fails, listing
-/// what is available, when there is no such mark or step.
+/// Accepts the input of parse_moment(), a training step ("step:20", counted from 0 as in `leaks`), or a mark: its name,
+/// "mark:NAME" if that has another meaning, and "NAME@3" for its third time. Fails, listing the available ones, if
+/// there is no such mark or step.
 Result<Moment> find_moment(const Store& store, std::string_view text);
 
-/// Whether find_moment() could find it in some recording: names are known only there.
+/// Whether find_moment() could find it in some recording: only a recording determines the names.
 [[nodiscard]] bool may_be_a_moment(std::string_view text);
 
-/// What find_moment() takes for a mark of this name: the name itself, or "mark:NAME" where that means something else.
+/// The text by which find_moment() finds a mark of this name: the name itself, or "mark:NAME" if the name has another
+/// meaning.
 [[nodiscard]] std::string moment_of_mark(std::string_view name);
 
 /// A Moment resolved for one device.
 struct ResolvedMoment {
-  std::optional<std::uint64_t> time_ns;  ///< none: the peak of a device on which nothing was allocated
+  std::optional<std::uint64_t> time_ns;  ///< nullopt: the peak of a device on which nothing was allocated
   std::uint64_t change_count = 0;        ///< how many of Store::live_changes happened before
   std::uint64_t unrecorded_bytes = 0;    ///< allocated by the allocator's own total, but in no recorded block
 };
@@ -53,11 +54,11 @@ struct ResolvedMoment {
 /// The blocks of a device that are alive after `change_count` live changes, in order of birth.
 [[nodiscard]] std::vector<BlockId> live_blocks(const Store& store, std::size_t device, std::uint64_t change_count);
 
-/// What a device held at a moment, of the blocks that the filter chooses.
+/// Memory of a device at a moment, restricted to the selected blocks.
 struct HeldBlocks {
   std::optional<std::uint64_t> time_ns;  ///< as ResolvedMoment::time_ns
   std::vector<BlockId> blocks;           ///< in order of birth
-  std::uint64_t unrecorded_bytes = 0;    ///< as ResolvedMoment has them; 0 where a filter chooses some blocks
+  std::uint64_t unrecorded_bytes = 0;    ///< as in ResolvedMoment; 0 if a filter selects some blocks
 };
 [[nodiscard]] HeldBlocks held_blocks(const Store& store, const Moment& moment, std::size_t device,
                                      const BlockFilter& filter);

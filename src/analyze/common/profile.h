@@ -17,7 +17,7 @@ namespace tidemark {
 struct ProfileOptions {
   std::optional<std::string> device;  ///< only this one: "cuda:0"
   Moment moment;
-  const Attribution* attribution = nullptr;  ///< null: stacks are not told apart by owner
+  const Attribution* attribution = nullptr;  ///< null: stacks are not split by owner
   BlockFilter filter = {};
 };
 
@@ -27,12 +27,12 @@ struct ProfileStack {
   std::uint64_t held_bytes = 0;
   std::uint64_t held_blocks = 0;       ///< alive at the moment
   std::uint64_t allocated_bytes = 0;   ///< traffic: of all blocks, from the first event to the last
-  std::uint64_t allocated_blocks = 0;  ///< likewise
+  std::uint64_t allocated_blocks = 0;  ///< number of blocks allocated
 };
 
 struct ProfileDevice {
   Device device;
-  std::optional<std::uint64_t> at_ns;  ///< none: the peak of a device on which nothing was allocated
+  std::optional<std::uint64_t> at_ns;  ///< nullopt: the peak of a device on which nothing was allocated
   std::vector<ProfileStack> stacks;  ///< most held bytes first, then most allocated; never 0 allocated blocks. With an
                                      ///< attribution a stack has one for each owner
   std::uint64_t held_bytes = 0;      ///< of all stacks

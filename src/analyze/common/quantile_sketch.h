@@ -11,10 +11,10 @@ namespace tidemark {
 /// DDSketch: C. Masson, J. E. Rim, H. K. Lee, "DDSketch: A Fast and Fully-Mergeable Quantile Sketch with Relative-Error
 /// Guarantees", PVLDB 12(12), 2019, with its bounded store that joins the bins of the smallest magnitudes.
 ///
-/// Values fall into bins whose bounds grow by (1 + a) / (1 - a), a being kRelativeError. So a quantile is within 1% of
-/// the value that has this rank, as long as the values of one sign span fewer than kMaxBins bins, which are 17
-/// decades; what is closer to zero than these is counted as the smallest magnitude that has a bin (see joined()).
-/// Merging gives what adding all values to one sketch gives. One thread at a time. At most 33 KB, usually far less.
+/// Values fall into bins with bounds that grow by (1 + a) / (1 - a), a being kRelativeError. So a quantile is within 1%
+/// of the value of this rank, as long as the values of one sign span fewer than kMaxBins bins, which are 17 decades;
+/// values closer to zero are counted in the bin of the smallest magnitude (see joined()). Merging two sketches equals
+/// adding all values to one. Not thread-safe. At most 33 KB, usually far less.
 class QuantileSketch {
  public:
   static constexpr double kRelativeError = 0.01;
@@ -25,13 +25,13 @@ class QuantileSketch {
   void merge(const QuantileSketch& other);
 
   [[nodiscard]] std::uint64_t count() const { return count_; }
-  /// The value of rank floor(share * (count - 1)), from 0: `share` is from 0 to 1. None without values.
+  /// The value of rank floor(share * (count - 1)), from 0: `share` is from 0 to 1. nullopt without values.
   [[nodiscard]] std::optional<double> quantile(double share) const;
   /// Whether values were joined beyond the relative error.
   [[nodiscard]] bool joined() const { return negative_.joined || positive_.joined; }
 
  private:
-  friend struct StateFields;  ///< what is sent of it (monitor/state_codec.cpp)
+  friend struct StateFields;  ///< serialized by monitor/state_codec.cpp
   struct Bins {
     std::vector<std::uint64_t> counts;
     std::int32_t first = 0;  ///< index of counts[0]

@@ -1,5 +1,5 @@
-// What every result says about the recording that it came from: what it is, what is missing from it and how bad that
-// is, and which of its devices the result is about, in which order.
+// Facts about the recording that every result contains: its program, missing data and their severity, and the devices
+// of the result in order.
 #pragma once
 
 #include <cstddef>
@@ -22,8 +22,8 @@ struct DataQuality {
   std::vector<QualityIssue> issues;  ///< worst first
 };
 
-/// `symbols` should have named everything that will be shown before: files without symbols are listed only when asked
-/// for.
+/// Call after `symbols` named everything that will be shown: files without symbols are listed only if they were looked
+/// up.
 [[nodiscard]] DataQuality analyze_data_quality(const Overview& overview, const Symbols& symbols);
 
 /// The order of devices in every report: GPUs by type and number, then the CPU, then memory of the driver.
@@ -32,14 +32,14 @@ struct DataQuality {
 /// Indexes into Overview::devices, in that order.
 [[nodiscard]] std::vector<std::size_t> devices_in_order(const Overview& overview);
 
-/// The same of all devices of the framework, or of the requested one, which may be one of the driver's. The error lists
-/// the available devices.
+/// All devices of the framework, or the requested one, which may be known only from the driver. The error lists the
+/// available devices.
 Result<std::vector<std::size_t>> select_devices(const Overview& overview, const std::optional<std::string>& device);
 
 struct RecordingInfo {
   std::string path;
   SourceKind source = SourceKind::recording;
-  std::optional<std::string> allocator_settings;  ///< PYTORCH_CUDA_ALLOC_CONF; none where it is not known
+  std::optional<std::string> allocator_settings;  ///< PYTORCH_CUDA_ALLOC_CONF; nullopt if unknown
   ProcessInfo process;
   bool is_worker = false;  ///< of a torch.utils.data.DataLoader, as its Python stacks show
   std::uint64_t event_count = 0;
@@ -48,7 +48,7 @@ struct RecordingInfo {
   std::string chosen_blocks = {};  ///< filter_text() of the blocks that the result is about; empty: all
 };
 
-/// Call after `symbols` named what will be shown (see analyze_data_quality).
+/// Call after `symbols` named everything that will be shown (see analyze_data_quality).
 [[nodiscard]] RecordingInfo describe_recording(const Overview& overview, const Symbols& symbols);
 
 }  // namespace tidemark

@@ -1,4 +1,4 @@
-// A result that is a table: what an analysis hands on that needs no type of its own. Reports write every such table as
+// A result that is a table: for analyses that do not need a result type of their own. Reports write every such table as
 // text, JSON, CSV and a section of the page, by the kinds of its values (report/…/result_table.cpp).
 #pragma once
 
@@ -19,7 +19,7 @@
 
 namespace tidemark {
 
-/// What a value is, and so how it is written. In brackets what a ResultValue of it holds.
+/// Kind of a value, which determines its formatting. In brackets: the alternative of ResultValue.
 enum class ResultKind : std::uint8_t {
   bytes,    ///< (std::uint64_t)
   count,    ///< (std::uint64_t)
@@ -30,10 +30,10 @@ enum class ResultKind : std::uint8_t {
   stack,    ///< (StackId up to finish_table(), then NamedStack)
 };
 
-/// std::monostate: not known.
+/// std::monostate: unknown.
 using ResultValue = std::variant<std::monostate, std::uint64_t, double, std::string, Device, StackId, NamedStack>;
 
-/// nullopt as a value that is not known.
+/// Converts nullopt to an unknown value.
 template <typename T>
 ResultValue known_or_not(const std::optional<T>& value) {
   return value ? ResultValue(*value) : ResultValue();
@@ -47,20 +47,20 @@ struct ResultFact {
 };
 
 struct ResultColumn {
-  std::string key;  ///< likewise
+  std::string key;  ///< key in JSON
   ResultKind kind = ResultKind::bytes;
   bool summed = false;  ///< bytes and counts: the rows that are not listed are added up
 };
 
 using ResultRow = std::vector<ResultValue>;  ///< by column
 
-/// What is said of one device, or of all of them.
+/// Rows of one device, or of all devices.
 struct ResultSection {
   std::optional<Device> device;
   std::vector<ResultFact> facts;
   std::vector<ResultRow> rows;           ///< the most important first
   std::uint64_t other_rows = 0;          ///< not listed
-  std::vector<std::uint64_t> other_sum;  ///< of them, by column; 0 where nothing is added up
+  std::vector<std::uint64_t> other_sum;  ///< sum of the other rows by column; 0 for columns without sums
 };
 
 struct ResultTable {
@@ -74,19 +74,18 @@ struct ResultTable {
 /// Keeps the first `kept` rows; the others are counted in other_rows and other_sum.
 void keep_rows(ResultSection& section, const std::vector<ResultColumn>& columns, std::size_t kept);
 
-/// The end of an analysis: keeps `top` rows of each section (0 = all), names the stacks of these, and says which
-/// recording it was.
+/// Finishes an analysis: keeps `top` rows of each section (0 = all), names their stacks, and describes the recording.
 [[nodiscard]] ResultTable finish_table(ResultTable table, const Overview& overview, Symbols& symbols, std::size_t top);
 
-/// An analysis whose result is such a table. It is whole in its own file, and one line of query/analyses/analyses.cpp.
+/// An analysis with such a table as its result. Defined in its own file, and listed in query/analyses/analyses.cpp.
 struct TableAnalysis {
   std::string name;                       ///< of the command, and its key in the page's data: a lower-case word
-  std::string help;                       ///< one line: what it shows
-  std::string about;                      ///< sentences for --help and the page: what rows and columns are
-  std::size_t top = 20;                   ///< rows to list for each device where --top does not say otherwise
+  std::string help;                       ///< one line: what the analysis shows
+  std::string about;                      ///< sentences for --help and the page: meaning of rows and columns
+  std::size_t top = 20;                   ///< default of --top: number of rows for each device
   bool takes_moment = false;              ///< whether AnalysisOptions::at means something
   std::vector<AnalysisOption> options{};  ///< beside --top
-  /// Fails when the device asked for is not in the recording, or when that does not hold what is needed. Ends with
+  /// Fails if the requested device is not in the recording, or if the required data is missing. Ends with
   /// finish_table(…, options.count("top")).
   Result<ResultTable> (*analyze)(const Store& store, Symbols& symbols, const AnalysisOptions& options) = nullptr;
 };

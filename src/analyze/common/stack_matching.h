@@ -12,19 +12,20 @@
 
 namespace tidemark {
 
-/// When two frames are the same: function and file (its name without folders) are, and what else is said here.
+/// When two frames are equal: their function and file (its name without folders) are, and the enabled properties below.
 struct StackMatching {
   bool lines = true;            ///< so must be the line
   bool python_frames = true;    ///< Python frames count; otherwise they are left out of stacks
-  bool native_frames = true;    ///< likewise; where neither count, stacks cannot be told apart
+  bool native_frames = true;    ///< compare native frames; without either kind, stacks cannot be distinguished
   bool qualified_names = true;  ///< Python functions have their classes: "Net.forward"; otherwise "forward"
 };
 
 /// "make.<locals>.wrapper" and "Net.forward" as co_name has them: "wrapper", "forward".
 [[nodiscard]] std::string_view plain_name(std::string_view function);
 
-/// What both recordings know. Frames of a kind count when both have some; native ones only when both come from the same
-/// kind of source, for others name them differently. Qualified names: recordings of Python 3.11 and later have them.
+/// Properties that both recordings have. Frames of a kind are compared if both have some; native ones only if both come
+/// from the same kind of source, because sources name them differently. Qualified names need recordings of Python 3.11
+/// or later.
 [[nodiscard]] StackMatching choose_matching(const Overview& a, const Overview& b, bool ignore_lines);
 
 /// Gives stacks numbers, the same ones to the same stacks of several recordings. Not thread-safe.

@@ -1,4 +1,4 @@
-// Thins points over time out to what can be drawn, without losing an extreme.
+// Reduces points over time to a number that can be drawn, keeping all extremes.
 #pragma once
 
 #include <algorithm>
@@ -17,8 +17,7 @@ class Thinner {
  public:
   using Measure = std::optional<std::uint64_t> (*)(const Point& point);
 
-  /// Appends at most `points` points up to `end_ns` to `out`, which must outlive it; at least the extremes of the
-  /// whole.
+  /// Appends at most `points` points up to `end_ns` to `out`, which must outlive it; at least the global extremes.
   Thinner(std::uint64_t end_ns, std::size_t points, std::vector<Measure> measures, std::vector<Point>& out)
       : measures_(std::move(measures)),
         stretch_ns_(end_ns / (std::max<std::size_t>(2, points / extremes()) - 1) + 1),

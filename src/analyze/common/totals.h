@@ -1,4 +1,4 @@
-// What each device had allocated, active and reserved, change by change.
+// Allocated, active and reserved bytes of each device, change by change.
 #pragma once
 
 #include <cstddef>
@@ -14,11 +14,11 @@ namespace tidemark {
 struct DeviceTotals {
   std::size_t device = 0;  ///< index into Overview::devices
   std::uint64_t time_ns = 0;
-  std::uint64_t change_count = 0;  ///< how many of Store::live_changes had happened by then
+  std::uint64_t change_count = 0;  ///< number of Store::live_changes up to then
   std::uint64_t allocated_bytes = 0;
-  std::optional<std::uint64_t> active_bytes;  ///< none where it is not known (recordings)
+  std::optional<std::uint64_t> active_bytes;  ///< nullopt if unknown (recordings)
   std::optional<std::uint64_t>
-      reserved_bytes;  ///< none where the allocator reports none (CPU), and before it first does
+      reserved_bytes;  ///< nullopt if the allocator reports none (CPU), and before its first report
 };
 
 /// Calls `visit` after every event that changed something, in order of time: of several events at one time, after each.

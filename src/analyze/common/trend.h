@@ -38,8 +38,8 @@ struct Slope {
 /// out long series. 0 for fewer than two values.
 [[nodiscard]] Slope theil_sen(std::span<const double> values, double normal_quantile = kNormal95);
 
-/// Where a series that rises began to: the index of the value that is furthest below the line from the first to the
-/// last one, where that is at least `least` of the rise; else 0.
+/// Index where a rise began: the value furthest below the line from the first to the last value, if that distance is at
+/// least `least` of the rise; else 0.
 [[nodiscard]] std::size_t find_bend(std::span<const double> values, double least);
 
 /// The mean with Student's 95% interval, for values that do not depend on each other. The interval is the mean itself
@@ -50,7 +50,7 @@ struct ShareTrend {
   /// Change from the first to the last of these moments, with its 95% interval: of a line that stays between 0 and 1,
   /// as shares do.
   Slope over_recording;
-  std::uint64_t points = 0;    ///< that were looked at
+  std::uint64_t points = 0;    ///< number of values used
   std::uint64_t begin_ns = 0;  ///< of the time that they are of
   std::uint64_t end_ns = 0;
 
@@ -62,8 +62,8 @@ struct ShareTrend {
 
 inline constexpr std::size_t kMinTrendPoints = 8;
 
-/// The trend of values that are equally far apart in time, by theil_sen. Those at the beginning may be unknown; none
-/// for fewer than kMinTrendPoints from there on, or when one of these is unknown. Their times are the caller's.
+/// The trend of values at equal distances in time, by theil_sen. Leading values may be unknown; nullopt for fewer than
+/// kMinTrendPoints after them, or if a later one is unknown. The caller keeps their times.
 [[nodiscard]] std::optional<ShareTrend> trend_of(std::span<const std::optional<double>> shares);
 
 }  // namespace tidemark

@@ -13,8 +13,8 @@ namespace tidemark {
 struct UsageSample {
   std::uint64_t time_ns = 0;  ///< of a clock that does not go back; samples come in its order
   std::uint64_t used_bytes = 0;
-  std::optional<std::uint64_t> peak_bytes;  ///< the most since the sample before, where a recorder saw it
-  std::optional<std::uint64_t> steps;       ///< training steps that were complete then, where they are known
+  std::optional<std::uint64_t> peak_bytes;  ///< maximum since the previous sample, if a recorder observed it
+  std::optional<std::uint64_t> steps;       ///< training steps completed by then; nullopt if unknown
 };
 
 inline constexpr double kNanosecondsPerSecond = 1e9;
@@ -34,16 +34,16 @@ struct UsageSpan {
 /// A stretch of the history, cut into cells of equal length in time.
 struct UsageGrid {
   double cell_seconds = 0;
-  std::vector<double> peaks;   ///< a cell without a sample has what the one before ended with
-  std::vector<double> floors;  ///< likewise
+  std::vector<double> peaks;   ///< by cell; a cell without a sample has the last value of the previous one
+  std::vector<double> floors;  ///< minimum by cell, filled in the same way
 };
 
-/// Not for charts, for which live's WatchedUsage has all of the time alike: here what is older is coarser.
-/// A sample joins another one at a cost that does not depend on how many there were. What is t old is known in spans of
-/// about t / 128, whatever the rate; three weeks at 10 Hz are 1,750 spans, 136 KiB.
+/// Not for charts, which need the same resolution at all times (WatchedUsage of monitor/live): here older data is
+/// coarser. A sample is merged at a cost independent of the number of samples. Data of age t is kept in spans of about
+/// t / 128 at any sampling rate; three weeks at 10 Hz are 1,750 spans, 136 KiB.
 class UsageHistory {
  public:
-  /// A sample older than the latest one is dropped. One with fewer steps than the latest one begins anew.
+  /// A sample older than the latest one is dropped. A sample with fewer steps than the latest one restarts the history.
   void add(const UsageSample& sample);
 
   [[nodiscard]] bool empty() const { return samples_ == 0; }
@@ -62,7 +62,7 @@ class UsageHistory {
   std::uint64_t from_ns_ = 0;
 };
 
-/// What `spans` (oldest first, not empty) say from `from_ns` on until their end. A span is in the cell of its middle.
+/// Usage in `spans` (oldest first, not empty) from `from_ns` until their end. A span belongs to the cell of its middle.
 [[nodiscard]] UsageGrid cut_into_cells(std::span<const UsageSpan> spans, std::uint64_t from_ns, std::size_t cells);
 
 }  // namespace tidemark

@@ -18,9 +18,10 @@ struct TracePosition {
   std::size_t segment_changes = 0;  ///< of Store::segment_changes
 };
 
-/// None where nothing was allocated on the device.
+/// nullopt if nothing was allocated on the device.
 [[nodiscard]] std::optional<TracePosition> position_at(const Store& store, std::size_t device, const Moment& moment);
-/// Right after the segment was reserved that made most reserved bytes. None for sources that do not know segments.
+/// Right after the segment was reserved that raised reserved bytes to their maximum. nullopt for sources without
+/// segments.
 [[nodiscard]] std::optional<TracePosition> position_at_peak_reserved(const Store& store, std::size_t device);
 
 struct MapBlock {
@@ -57,8 +58,8 @@ struct MapSegment {
   [[nodiscard]] std::uint64_t bytes(MapBlock::State state) const;
 };
 
-/// In order of address. Empty for sources that do not know segments. Blocks that were pending before the trace began
-/// show as free.
+/// In order of address. Empty for sources without segments. Blocks that were pending before the trace began show as
+/// free.
 [[nodiscard]] std::vector<MapSegment> segment_map(const Store& store, std::size_t device,
                                                   const TracePosition& position);
 

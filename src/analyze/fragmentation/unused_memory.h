@@ -1,8 +1,8 @@
-// Reserved memory that is in no tensor, over time: how it has gone on since the warm-up, and when it takes all that the
-// device has left.
+// Reserved memory that is in no tensor, over time: its pattern after the warm-up, and when it takes all remaining
+// memory of the device.
 //
-// Within a step it goes up and down as tensors come and go. What counts is the least of each stretch of time: memory
-// that was not used even when most was.
+// Within a step it rises and falls with the tensors. The minimum of each stretch of time counts: memory that stayed
+// unused at the highest usage.
 #pragma once
 
 #include <cstddef>
@@ -21,12 +21,12 @@ namespace tidemark {
 /// How the least unused bytes go on. docs/commands/fragmentation.md has the conditions.
 enum class UnusedPattern : std::uint8_t {
   unknown = 0,    ///< too few allocations and frees
-  stable = 1,     ///< within 5% of what is reserved since the latest change
+  stable = 1,     ///< within 5% of the reserved memory since the latest change
   growing = 2,    ///< at a steady rate
-  steps = 3,      ///< likewise, in steps
+  steps = 3,      ///< growing in steps
   sawtooth = 4,   ///< it repeats
   held_peak = 5,  ///< reserved for a peak of allocated memory that did not come back
-  irregular = 6,  ///< none of these
+  irregular = 6,  ///< no other pattern
 };
 inline constexpr EnumName<UnusedPattern> kUnusedPatternNames[] = {
     {UnusedPattern::unknown, "unknown"},    {UnusedPattern::stable, "stable"},
@@ -50,7 +50,7 @@ struct UnusedCell {
 struct UnusedCells {
   std::uint64_t begin_ns = 0;
   std::uint64_t changes = 0;      ///< allocations and frees in the time looked at
-  std::vector<UnusedCell> cells;  ///< none where these are too few
+  std::vector<UnusedCell> cells;  ///< empty if there are too few
 };
 
 inline constexpr std::size_t kFewestUnusedCells = 16;
@@ -65,7 +65,7 @@ struct ByteTrend {
   Slope change;  ///< over the time, in bytes, with its 95% interval; no more than it went up and down
   std::uint64_t begin_ns = 0;
   std::uint64_t end_ns = 0;
-  double least_change = 0;  ///< less is none: 1% of what is reserved
+  double least_change = 0;  ///< smaller changes are ignored: 1% of the reserved memory
 
   [[nodiscard]] bool rises() const { return change.rises() && change.value >= least_change; }
   [[nodiscard]] bool falls() const { return change.falls() && change.value <= -least_change; }
@@ -78,20 +78,20 @@ struct UnusedMemory {
   std::uint64_t changes = 0;   ///< UnusedCells::changes
   std::uint64_t begin_ns = 0;  ///< the time looked at
   std::uint64_t end_ns = 0;
-  // None of the following where the pattern is unknown.
-  std::uint64_t since_ns = 0;             ///< since when the pattern holds: what was before is warm-up, or another one
+  // The following are unset if the pattern is unknown.
+  std::uint64_t since_ns = 0;             ///< start of the pattern: earlier is warm-up, or another pattern
   std::uint64_t reserved = 0;             ///< at the end
-  std::uint64_t idle_since_ns = 0;        ///< the same, or half of the time looked at where that is longer ago
-  std::uint64_t idle = 0;                 ///< of it, what is more than was allocated at any one time since then
+  std::uint64_t idle_since_ns = 0;        ///< the same, or the middle of the range if `since_ns` is earlier
+  std::uint64_t idle = 0;                 ///< unused bytes beyond the maximum allocated at any one time since then
   std::optional<ShareTrend> share_trend;  ///< of 1 - allocated / reserved
-  std::optional<ByteTrend> trend;         ///< of the least unused bytes, of what repeats in each period
+  std::optional<ByteTrend> trend;         ///< of the minimum of unused bytes; for a periodic pattern, of each period
   std::optional<double> period_seconds;   ///< sawtooth
   std::uint64_t peak_allocated = 0;       ///< held_peak: then, at
   std::uint64_t peak_at_ns = 0;
   std::uint64_t later_allocated = 0;  ///< held_peak: at most, since then
   // The forecast.
-  std::optional<std::uint64_t> device_free;  ///< of the device at the end; none: not sampled
-  std::optional<Interval> seconds_to_limit;  ///< until unused memory has taken that; none: it does not, or not known
+  std::optional<std::uint64_t> device_free;  ///< of the device at the end; nullopt: not sampled
+  std::optional<Interval> seconds_to_limit;  ///< until unused memory reaches `device_free`; nullopt: never, or unknown
 
   [[nodiscard]] bool known() const { return pattern != UnusedPattern::unknown; }
   [[nodiscard]] bool grows() const { return pattern == UnusedPattern::growing || pattern == UnusedPattern::steps; }
@@ -103,8 +103,8 @@ struct UnusedMemory {
 
 [[nodiscard]] UnusedMemory describe_unused(const UnusedCells& cells, std::optional<std::uint64_t> device_free);
 
-/// Of what the latest sample of a recording says of the device: total without what the driver keeps and what is used.
-/// None where it was not sampled.
+/// Free memory in the last sample of a recording: total minus memory reserved by the driver and used memory. nullopt if
+/// the device was not sampled.
 [[nodiscard]] std::optional<std::uint64_t> sampled_free_at_end(const Store& store, std::size_t device);
 
 }  // namespace tidemark

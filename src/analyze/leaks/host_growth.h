@@ -18,11 +18,11 @@ struct HostGrowth {
   std::uint64_t from_ns = 0;
   std::uint64_t to_ns = 0;
   double bytes_per_second = 0;     ///< of the line of Theil and Sen
-  std::uint64_t tensor_bytes = 0;  ///< of the recorded process: what its tensors on the CPU grew by meanwhile
+  std::uint64_t tensor_bytes = 0;  ///< growth of the recorded process's CPU tensors in the same time
 };
 
-/// Growth that goes on until `to_ns`, of the samples from `from_ns` on, by at least 32 MiB and 5% of what is there
-/// then. Not where tensors on the CPU are half of it: those have call sites.
+/// Growth that continues until `to_ns`, in the samples from `from_ns` on, of at least 32 MiB and 5% of the memory at
+/// its start. Left out if CPU tensors are at least half of it, because those have call sites.
 [[nodiscard]] std::vector<HostGrowth> find_host_growth(const Store& store, std::uint64_t from_ns, std::uint64_t to_ns);
 
 }  // namespace tidemark

@@ -24,9 +24,8 @@ struct KeptTogether {
   std::vector<EarlierFree> blocks;  ///< as if each were freed when its step ends; in order of birth for each free
 };
 
-/// Blocks of one stack count that are from at least four steps and are freed in one, at least twice; those alive at the
-/// end count with them. `attribution`: of this store, which tells the blocks of the model's tensors, which are none;
-/// null: nothing does.
+/// Stacks with blocks of at least four steps that are freed in one step, at least twice; blocks alive at the end count
+/// with them. `attribution`: of this store; blocks of the model's tensors are excluded. null: nothing is excluded.
 [[nodiscard]] std::vector<KeptTogether> find_kept_together(const Store& store, const TrainingSteps& steps,
                                                            std::size_t device, const Attribution* attribution,
                                                            const BlockFilter& filter = {});

@@ -1,8 +1,8 @@
-// Memory that grows from step to step of the training loop and is not freed: which stacks, and how fast.
+// Memory that grows from step to step of the training loop and is not freed: by stack, with its rate.
 //
-// A leak is growth that survives at the same phase of successive steps after warm-up, attributed to a stack. What each
-// step left behind is counted at the last step's start: blocks born in it that are still there and older than blocks of
-// that stack get where they are freed. docs/commands/leaks.md states the criterion.
+// A leak is growth that survives at the same phase of successive steps after warm-up, attributed to a stack. The growth
+// of each step is measured at the start of the last step: blocks born in it that are still alive, and older than the
+// blocks of that stack usually are when freed. docs/commands/leaks.md states the criterion.
 #pragma once
 
 #include <cstddef>
@@ -31,13 +31,13 @@
 
 namespace tidemark {
 
-/// All growth of the chosen blocks on a device (an index into Store::devices), leaks or not, the fastest first. Leaks
-/// of one kind whose call sites are one source line are joined where their blocks leak together too.
+/// All growth of the selected blocks on a device (an index into Store::devices), including non-leaks, fastest first.
+/// Leaks of one kind and one source line are joined if their blocks also leak together.
 [[nodiscard]] std::vector<GroupGrowth> find_device_growth(const Store& store, Symbols& symbols,
                                                           const TrainingSteps& steps, std::uint32_t warmup,
                                                           std::size_t device, const BlockFilter& filter = {});
 
-/// What leaks leave in blocks that have something in common.
+/// Growth of leaks, restricted to blocks with a common property.
 struct OwnedGrowth {
   BlockOwner owner;
   double bytes_per_step = 0;     ///< of each leak the share that they have of its held bytes
@@ -50,7 +50,7 @@ struct GrowthByOwner {
   OwnerKind kind = OwnerKind::category;
   std::vector<OwnedGrowth> rows;  ///< fastest first
   std::uint64_t other_rows = 0;   ///< beyond the listed ones
-  OwnedGrowth other;              ///< the sum of those; without a name
+  OwnedGrowth other;              ///< sum of the unlisted rows; without a name
 };
 
 /// Adds up leaks of one device. `groups` must outlive it.
@@ -76,11 +76,11 @@ inline constexpr double kLeakFloorOfPeak = 0.01;
 struct LeakOptions {
   std::optional<std::string> device;          ///< only this one: "cuda:0"
   std::size_t top = 10;                       ///< objects to list, and stacks and owners of each; 0 = all
-  std::optional<std::uint32_t> warmup_steps;  ///< steps that may leave anything; none: default_warmup()
-  std::optional<std::uint64_t> min_growth;    ///< the floor instead, in bytes per step alone; 0: none
+  std::optional<std::uint32_t> warmup_steps;  ///< initial steps in which growth is ignored; nullopt: default_warmup()
+  std::optional<std::uint64_t> min_growth;    ///< overrides the floor, in bytes per step; 0: no floor
   std::vector<std::uint64_t> step_starts_ns;  ///< when steps begin, increasing; empty: found in the recording
-  BlockFilter filter = {};                    ///< whose growth is listed
-  const Attribution* attribution = nullptr;   ///< of this store; null: nothing says which leaks are of one object
+  BlockFilter filter = {};                    ///< selects blocks whose growth is listed
+  const Attribution* attribution = nullptr;   ///< of this store; null: leaks are not grouped into objects
   std::optional<OwnerKind> by = {};           ///< Leaks::owners; needs the attribution
 };
 
@@ -109,22 +109,22 @@ struct LeakSite {
   Device device;
   std::vector<StackId> stack_ids;                ///< fastest first
   NamedStack stack;                              ///< of the first of them
-  std::optional<std::uint64_t> requested_bytes;  ///< only blocks of this requested size; none: all sizes
+  std::optional<std::uint64_t> requested_bytes;  ///< only blocks of this requested size; nullopt: all sizes
   Growth growth;
   std::uint64_t held_bytes = 0;  ///< at the last step's start, in blocks born after warm-up
   std::uint64_t held_blocks = 0;
   std::uint64_t first_step_ns = 0;  ///< when growth.first_step began
   std::uint64_t last_step_ns = 0;
-  std::size_t object = 0;  ///< of a leak above the floor: index into Leaks::objects, or beyond those listed
+  std::size_t object = 0;  ///< for a leak above the floor: index into Leaks::objects, or beyond the listed ones
 
-  /// What it grew by over the run, at the last step's start: some of it may have been freed since.
+  /// Growth over the run, at the start of the last step: some of it may have been freed since.
   [[nodiscard]] std::uint64_t grown_bytes() const;
 };
 
-/// What growth comes to over the run, at the last step's start; some of what is held may have been there before.
+/// Growth over the run, at the start of the last step; held memory may include older blocks.
 [[nodiscard]] std::uint64_t grown_bytes(const Growth& growth, std::uint64_t held_bytes);
 
-/// Leaks that grow together, or one leak of which nothing says what keeps its blocks.
+/// Leaks that grow together, or a single leak without a known object.
 struct LeakObject {
   LeakObjectKind kind = LeakObjectKind::call_site;
   Device device;
@@ -135,21 +135,21 @@ struct LeakObject {
   std::uint64_t first_step_ns = 0;
   std::uint64_t last_step_ns = 0;
   bool perhaps_input = false;  ///< as in GrownObject
-  MatchedMistake mistake;      ///< that it matches, by its kind and the functions of the project that allocated it
-  // Of a call site that is all; its stack is that of the leak.
-  bool ends_in_scalar = false;      ///< as in GrownObject
-  NamedStack last;                  ///< of the block that is made last of those kept of a forward pass: likely the one
-                                    ///< that keeps the others, where they are an autograd graph
-  std::optional<FrameName> caller;  ///< the innermost frame of the project that all their activations have in common
-  std::vector<GrowthByOwner> owners;  ///< by category, and by layer where the recording knows modules
+  MatchedMistake mistake;      ///< mistake that it matches, by its kind and the allocating functions of the project
+  // The following are unset for a call site, which has the stack of its leak.
+  bool ends_in_scalar = false;        ///< as in GrownObject
+  NamedStack last;                    ///< last kept block of a forward pass: in an autograd graph, it is likely to keep
+                                      ///< the others
+  std::optional<FrameName> caller;    ///< the innermost frame of the project that all their activations have in common
+  std::vector<GrowthByOwner> owners;  ///< by category, and by layer if the recording contains modules
 
-  /// How it is known that the leaks are of one object.
+  /// Confidence that the leaks belong to one object.
   [[nodiscard]] Confidence confidence() const {
     return kind == LeakObjectKind::call_site ? Confidence::exact : Confidence::estimated;
   }
 };
 
-/// What the steps leave at one stack until it is freed together (find_kept_together).
+/// Memory that steps leave at one stack until it is freed together (find_kept_together).
 struct KeptSite {
   Device device;
   NamedStack stack;
@@ -173,22 +173,23 @@ struct Leaks {
   NamedStack anchor;                ///< of steps.anchor
   std::optional<std::string> mark;  ///< text of steps.mark
   std::uint32_t warmup_steps = 0;
-  bool of_last_part = false;                ///< the recording is that of a longer one: steps are the last ones
+  bool of_last_part = false;                ///< the recording is the last part of a longer one: its steps are the last
+                                            ///< ones
   std::uint32_t analyzed_steps = 0;         ///< steps after warm-up that could leave something, at most
-  std::optional<std::uint64_t> min_growth;  ///< as asked for
-  std::uint64_t leak_count = 0;             ///< all, also those not listed
+  std::optional<std::uint64_t> min_growth;  ///< as given in the options
+  std::uint64_t leak_count = 0;             ///< including unlisted ones
   double bytes_per_step = 0;                ///< of all objects
-  std::uint64_t object_count = 0;           ///< likewise
+  std::uint64_t object_count = 0;           ///< including unlisted ones
   std::vector<LeakObject> objects;          ///< fastest first; each leak above the floor is of one
   std::vector<LeakSite> leaks;              ///< fastest first, of the listed objects
-  std::vector<DeviceOwners> owners;         ///< of all leaks, as asked for by LeakOptions::by
+  std::vector<DeviceOwners> owners;         ///< of all leaks, grouped by LeakOptions::by
   std::uint64_t small_leak_count = 0;       ///< leaks below the floor: no part of the verdict
   double small_bytes_per_step = 0;
   std::vector<LeakSite> small_leaks;  ///< fastest first
   std::uint64_t non_leak_growth_count = 0;
   std::vector<LeakSite> non_leak_growth;  ///< growth that is not a leak; most bytes held first
   std::uint64_t kept_over_steps_count = 0;
-  std::vector<KeptSite> kept_over_steps;  ///< what is worth a headline (is_worth_advice), most bytes first
+  std::vector<KeptSite> kept_over_steps;  ///< sites above the threshold of advice (is_worth_advice), most bytes first
   std::vector<HostGrowth> host_growth;    ///< from the warm-up to the last step: no part of the verdict
 };
 
@@ -196,13 +197,13 @@ struct Leaks {
 /// does not increase.
 Result<Leaks> analyze_leaks(const Store& store, Symbols& symbols, const LeakOptions& options);
 
-/// Fills the lists of `leaks`, whose steps and warm-up are set. What it is given must outlive it.
+/// Fills the lists of `leaks`, which has steps and warm-up set. All arguments must outlive it.
 class LeakList {
  public:
   LeakList(const Store& store, Symbols& symbols, const LeakOptions& options, Leaks& leaks)
       : store_(store), symbols_(symbols), options_(options), leaks_(leaks) {}
 
-  /// Fails where the recording does not have what LeakOptions::by asks for.
+  /// Fails if the recording lacks the data for LeakOptions::by.
   Result<void> prepare();
   /// An index into Store::devices.
   void add_device(std::size_t device);
@@ -229,7 +230,7 @@ class LeakList {
   const LeakOptions& options_;
   Leaks& leaks_;
   std::optional<OwnerGroups> by_;
-  std::vector<std::pair<OwnerKind, OwnerGroups>> parts_;  // what each object is told by
+  std::vector<std::pair<OwnerKind, OwnerGroups>> parts_;  // groups by which each object is split
   std::vector<Found> found_;                              // above the floor
 };
 

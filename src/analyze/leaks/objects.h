@@ -1,5 +1,5 @@
-// Leaks put together by the object that keeps their blocks: an autograd graph that is retained is one finding, whatever
-// the number of call sites that allocated what it holds.
+// Groups leaks by the object that keeps their blocks: a retained autograd graph is one finding, regardless of the
+// number of call sites that allocated its blocks.
 #pragma once
 
 #include <cstddef>
@@ -20,12 +20,13 @@
 
 namespace tidemark {
 
-/// Which of the usual mistakes a leak matches, from what keeps its memory.
+/// Common mistakes, each recognized by the object that keeps the memory.
 enum class UsualMistake : std::uint8_t {
-  none,                  ///< nothing tells
+  none,                  ///< no match
   losses_with_graph,     ///< losses kept with the autograd graphs that they end
-  metrics_not_detached,  ///< outputs, scores or other metrics, likewise
-  tensors_with_graph,    ///< other tensors, likewise: by a list, a hook, or a state that each step continues
+  metrics_not_detached,  ///< outputs, scores or other metrics that keep their graph
+  tensors_with_graph,    ///< other tensors that keep their graph: in a list, a hook, or a state passed from step to
+                         ///< step
   capturing_hook,        ///< a hook that keeps the tensors that it is called with
   unbounded_cache,       ///< a dictionary or functools.lru_cache that never forgets
   growing_container,     ///< a list, dictionary, set or deque that only grows
@@ -42,10 +43,10 @@ inline constexpr EnumName<UsualMistake> kUsualMistakeNames[] = {
   return name_in(kUsualMistakeNames, mistake);
 }
 
-/// What is held of one forward pass. Forward passes with nothing but inputs in between count as one.
+/// Blocks held of one forward pass. Forward passes with only inputs in between count as one.
 struct HeldPass {
   BlockId last;                        ///< the one that was made last
-  BlockId graph_end;                   ///< the activation with which the last autograd node was made
+  BlockId graph_end;                   ///< the activation with which the last autograd node was created
   std::uint64_t held_bytes = 0;        ///< of activations
   std::uint64_t activation_bytes = 0;  ///< of all that were made up to `last`, held or not
   std::uint64_t first_sequence = 0;    ///< of the held activations: the autograd node that would be made next
@@ -62,13 +63,13 @@ class ForwardPasses {
   [[nodiscard]] bool is_activation(BlockId block) const {
     return attribution_.blocks[block.value].category == Category::activation;
   }
-  /// Whether nothing but a forward pass that needs it has a use for it: an activation, or an input of the data phase.
-  /// Other inputs are what was made outside of all phases and stays: a program may keep them for anything.
+  /// Whether the block is only useful to a forward pass: an activation, or an input of the data phase. Other inputs are
+  /// long-lived blocks from outside of all phases, which a program may keep for any reason.
   [[nodiscard]] bool is_of_passes(BlockId block) const {
     return is_activation(block) || attribution_.blocks[block.value].phase == Phase::data;
   }
-  /// A number, in order of time: of an activation the pass that made it, of an input that one or the next. None for
-  /// other blocks.
+  /// A number, in order of time: for an activation, the pass that made it; for an input, that pass or the next. nullopt
+  /// for other blocks.
   [[nodiscard]] std::optional<std::uint32_t> pass_of(BlockId block) const;
 
   /// Adds a block that is held.
@@ -76,12 +77,12 @@ class ForwardPasses {
   /// After all that are held: sets HeldPass::activation_bytes.
   void add_activations(HeldPasses& passes) const;
 
-  /// Whether what is held are autograd graphs, in most of the passes. What a program keeps on purpose (outputs, hidden
-  /// states) is less than half of the activations, or no autograd node was made. Where the recording has no numbers of
-  /// nodes, a backward pass that comes next tells that there was a graph.
+  /// Whether the held blocks are autograd graphs, in most of the passes. Memory kept on purpose (outputs, hidden
+  /// states) is less than half of the activations, or no autograd node was created. If the recording has no node
+  /// numbers, a backward pass that comes next is the evidence for a graph.
   [[nodiscard]] bool are_graphs(const HeldPasses& passes) const;
-  /// Of the block that most of them end in: in graphs the tensor that autograd made last, where the recording has
-  /// numbers of nodes, else what was made last. A pass that no backward pass follows goes on into the next input.
+  /// The usual last block of the passes: in graphs the last tensor created with a node, if the recording has node
+  /// numbers, else the last allocation. A pass without a backward pass after it extends into the next input.
   struct UsualLast {
     StackId stack;
     bool is_scalar = false;  ///< all of these are as small as blocks of one number
@@ -96,9 +97,9 @@ class ForwardPasses {
 };
 
 enum class LeakObjectKind : std::uint8_t {
-  call_site,       ///< one leak, of which nothing says what keeps its blocks
+  call_site,       ///< a single leak without a known object
   forward_pass,    ///< activations, and perhaps inputs, of the same forward passes
-  autograd_graph,  ///< likewise, and these are most of what the forward passes left behind for their backward passes
+  autograd_graph,  ///< an autograd graph; most of the memory that forward passes left for their backward passes
 };
 inline constexpr EnumName<LeakObjectKind> kLeakObjectKindNames[] = {{LeakObjectKind::call_site, "call_site"},
                                                                     {LeakObjectKind::forward_pass, "forward_pass"},
@@ -107,10 +108,10 @@ inline constexpr EnumName<LeakObjectKind> kLeakObjectKindNames[] = {{LeakObjectK
   return name_in(kLeakObjectKindNames, kind);
 }
 
-/// What is known of a source that leaks; views must outlive the call.
+/// Facts about a leaking source; views must outlive the call.
 struct LeakEvidence {
   LeakObjectKind object = LeakObjectKind::call_site;
-  /// References from a root to what is kept, as docs/holders.md writes them: "__main__.losses[12].grad_fn".
+  /// References from a root to the kept object, in the notation of docs/holders.md: "__main__.losses[12].grad_fn".
   std::span<const std::string> chains;
   std::span<const std::string> functions;  ///< of the stack that allocated it, innermost first
   bool ends_in_scalar = false;             ///< of a graph: GrownObject::ends_in_scalar
@@ -122,7 +123,7 @@ struct MatchedMistake {
       Confidence::unknown;  ///< exact: a reference shows it; estimated: from the stack or the kind of object
 };
 
-/// Chains decide where there are any, and of these the first that tells.
+/// Chains take precedence; the first one that matches decides.
 [[nodiscard]] MatchedMistake match_usual_mistake(const LeakEvidence& evidence);
 
 /// Leaks of one device that grow together.
@@ -130,18 +131,18 @@ struct GrownObject {
   LeakObjectKind kind = LeakObjectKind::call_site;
   std::vector<GroupGrowth> leaks;       ///< fastest first
   Growth growth;                        ///< of all of them
-  bool ends_in_scalar = false;          ///< what is made last in most of the forward passes is one number, as a loss is
-  StackId last;                         ///< where most of the forward passes made the block that they end in
+  bool ends_in_scalar = false;          ///< in most of the forward passes, the last block is a single number, such as a
+                                        ///< loss
+  StackId last;                         ///< the allocation of the last block in most of the forward passes
   std::vector<StackId> forward_stacks;  ///< of the leaks of activations
-  bool keeps_graphs = false;   ///< of a call site: its blocks by themselves are most of what those passes left behind
-  bool perhaps_input = false;  ///< of a call site: it grows with the forward passes of another object, which may be
-                               ///< what keeps it, if it is an input of theirs
+  bool keeps_graphs = false;            ///< for a call site: its blocks alone are most of the memory left by the passes
+  bool perhaps_input = false;  ///< for a call site: it grows with the forward passes of another object, which may keep
+                               ///< it, if it is an input of them
 };
 
-/// Two leaks are of one object where the rarer one's blocks belong to the forward passes of the other, at least half of
-/// them: activations to the pass in which they were made, inputs of the data phase to that or the next one. Without
-/// attribution, or where only inputs grow, each leak is an object. `leaks`: of one device, an index into
-/// Store::devices.
+/// Two leaks belong to one object if at least half of the blocks of the rarer one belong to the forward passes of the
+/// other: activations to the pass in which they were made, inputs of the data phase to that pass or the next. Without
+/// attribution, or if only inputs grow, each leak is an object. `leaks`: of one device, an index into Store::devices.
 [[nodiscard]] std::vector<GrownObject> join_leaks(const Store& store, const Attribution* attribution,
                                                   std::size_t device, std::uint32_t boundaries, std::uint32_t warmup,
                                                   std::vector<GroupGrowth> leaks);

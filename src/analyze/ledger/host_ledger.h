@@ -1,5 +1,5 @@
-// Where the host's memory is: used = anonymous memory of the job's processes and of others + shared memory + page cache
-// + kernel + what is not explained. Of the control group with the lowest limit where there is one, else of the machine.
+// Breakdown of the host's memory: used = anonymous memory of the job's and other processes + shared memory + page cache
+// + kernel + unexplained. For the control group with the lowest limit, or for the machine if there is none.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace tidemark {
 
-/// Whose memory it is about.
+/// The memory that a ledger covers.
 enum class HostScope : std::uint8_t { machine, cgroup };
 /// Stable names for machines.
 inline constexpr EnumName<HostScope> kHostScopeNames[] = {{HostScope::machine, "machine"},
@@ -25,11 +25,11 @@ inline constexpr EnumName<HostScope> kHostScopeNames[] = {{HostScope::machine, "
   return name_in(kHostScopeNames, value);
 }
 
-/// What a line's memory is.
+/// Kind of memory of a line.
 enum class HostPart : std::uint8_t {
-  process,          ///< anonymous memory of a process of the job; of a forked one, what it does not share
-  job_processes,    ///< likewise of those with less, added up
-  other_processes,  ///< likewise of all that is not the job's
+  process,          ///< anonymous memory of a process of the job; for a forked one, pages it does not share
+  job_processes,    ///< the sum over the job's smaller processes
+  other_processes,  ///< the sum over all other processes
   shared_memory,  ///< shared memory and files of tmpfs, whoever has it mapped: batches of DataLoader workers, /dev/shm
   page_cache,     ///< pages of files; the kernel takes most of them back when memory is short
   kernel,
@@ -56,12 +56,12 @@ struct HostLine {
   std::uint64_t count = 0;             ///< job_processes: how many
 };
 
-/// What limits the accuracy of a host ledger.
+/// Limits the accuracy of a host ledger.
 enum class HostCaveat : std::uint8_t {
-  shared_pages,  ///< of a forked process it was not read yet which pages are its own: those of its parent count twice
+  shared_pages,     ///< private pages of a forked process were not read yet: pages shared with its parent count twice
   estimated_pages,  ///< it was read at another time
-  anon_unknown,     ///< the kernel does not say how much of some process's memory is anonymous
-  parts_unknown,    ///< nor what the used memory is
+  anon_unknown,     ///< the kernel does not report anonymous memory of some process
+  parts_unknown,    ///< the kernel does not report the parts of used memory
 };
 /// Stable names for machines.
 inline constexpr EnumName<HostCaveat> kHostCaveatNames[] = {
@@ -80,14 +80,15 @@ struct HostBreakdown {
   HostScope scope = HostScope::machine;
   std::optional<std::uint64_t> used_bytes;
   std::optional<std::uint64_t> limit_bytes;       ///< of the machine all that it has
-  std::optional<std::uint64_t> available_bytes;   ///< on the machine: what programs can still get without swapping
+  std::optional<std::uint64_t> available_bytes;   ///< on the machine: memory available to programs without swapping
   std::vector<HostLine> lines;                    ///< processes, most bytes first; then the other parts, in their order
-  std::optional<std::int64_t> unexplained_bytes;  ///< below 0 where more is known of than is used
+  std::optional<std::int64_t> unexplained_bytes;  ///< negative if the known parts exceed the used memory
   // Not in the sum.
   std::optional<std::uint64_t> swap_bytes;
   std::optional<std::uint64_t> locked_bytes;  ///< by mlock(), by all processes of the job; in the lines too
-  std::optional<std::uint64_t> pinned_bytes;  ///< by drivers that the kernel knows of, likewise; in the lines too
-  /// By CUDA, of the recorded process, as its calls say. The kernel does not count it for a process.
+  std::optional<std::uint64_t> pinned_bytes;  ///< by drivers that report it to the kernel, for all processes of the
+                                              ///< job; included in the lines
+  /// Pinned by CUDA for the recorded process, from its calls. The kernel does not count it for a process.
   std::optional<std::uint64_t> cuda_pinned_bytes;
   MemoryEvents events;                    ///< of the control group, since it exists
   std::vector<HostProcess> processes;     ///< of the job, most resident bytes first
@@ -96,13 +97,13 @@ struct HostBreakdown {
   std::vector<HostCaveat> caveats;
 };
 
-/// Of the anonymous pages of processes, those that are not private to them, when that was read last. Pages that a
-/// forked process still shares are its parent's, which had them first; what it gets later is its own. Not thread-safe.
+/// Shared part of the anonymous pages of processes, when last read. Pages that a forked process still shares count for
+/// its parent; pages it allocates later are its own. Not thread-safe.
 class SharedAnon {
  public:
-  /// Learns from a sample's private bytes. Keeps what its processes had before, and forgets others.
+  /// Takes the private bytes of a sample. Keeps earlier values of its processes, and drops other processes.
   void update(const HostPartsSample& sample);
-  /// By PID; none where it was never read.
+  /// By PID; nullopt if it was never read.
   [[nodiscard]] std::optional<std::uint64_t> of(std::int64_t pid) const;
 
  private:
@@ -112,20 +113,20 @@ class SharedAnon {
 /// `shared` has learnt from the sample.
 [[nodiscard]] HostBreakdown make_host_ledger(const HostPartsSample& sample, const SharedAnon& shared);
 
-/// Page-locked memory that the recorded process had from CUDA; none where no calls were recorded.
+/// Page-locked memory that CUDA allocated for the recorded process; nullopt if no calls were recorded.
 [[nodiscard]] std::optional<std::uint64_t> cuda_pinned_bytes(const Overview& overview, const HeldMemory& held);
 
-/// The control group where it has a limit that is below the machine's memory.
+/// The control group if its limit is below the machine's memory.
 [[nodiscard]] HostScope scope_of(const HostPartsSample& sample);
 [[nodiscard]] const MemoryParts& parts_of(const HostPartsSample& sample);
 
-/// A process that the kernel killed for lack of memory, and where the memory was in the last sample before.
+/// A process that the kernel killed for lack of memory, with the breakdown of the last sample before.
 struct HostKill {
   KilledProcess killed;
   std::optional<HostBreakdown> before;
 };
 
-/// The host over time: what a chart shows. Anonymous memory of processes as in the lines of a ledger.
+/// The host over time, for charts. Anonymous memory of processes as in the lines of a ledger.
 struct HostPoint {
   std::uint64_t time_ns = 0;
   std::uint64_t used_bytes = 0;
@@ -138,16 +139,17 @@ struct HostPoint {
   std::optional<std::uint64_t> kernel_bytes;  ///< with sockets
 };
 
-/// Which samples are wanted beside the peak and the last one.
+/// Selects samples in addition to the peak and the last one.
 struct HostQuery {
-  std::optional<std::uint64_t> at_ns;  ///< the last sample that is not after it
-  std::uint64_t stretch_ns = 0;        ///< for points: the highest sample of each stretch of this length; 0: none
+  std::optional<std::uint64_t> at_ns;  ///< selects the last sample that is not after it
+  std::uint64_t stretch_ns = 0;        ///< for points: selects the highest sample of each stretch of this length; 0:
+                                       ///< none
 };
 
 struct HostLedgers {
   std::optional<HostBreakdown> peak;  ///< the first sample with the most used bytes, page cache left out
-  std::optional<HostBreakdown> last;  ///< in which the recorded process was still there
-  std::optional<HostBreakdown> at;    ///< as HostQuery::at_ns says
+  std::optional<HostBreakdown> last;  ///< the last sample that contains the recorded process
+  std::optional<HostBreakdown> at;    ///< the sample selected by HostQuery::at_ns
   std::vector<HostPoint> points;
   std::vector<HostKill> kills;  ///< the first so many
 
@@ -159,7 +161,7 @@ class HostLedgerCollector {
  public:
   explicit HostLedgerCollector(HostQuery query = {}) : query_(query) {}
 
-  /// As SampleConsumer. `events` null: what CUDA has pinned is not known.
+  /// As SampleConsumer. `events` null: memory pinned by CUDA is unknown.
   void add(const SampleRecord& record, const EventsSoFar* events = nullptr);
   /// `overview`: of all events.
   [[nodiscard]] HostLedgers finish(const Overview& overview) &&;

@@ -1,5 +1,5 @@
-// Where all the memory of a device is: device used = reserved by PyTorch + libraries + context and modules + other
-// processes + what is not explained.
+// Breakdown of a device's memory: device used = reserved by PyTorch + libraries + context and modules + other processes
+// + unexplained.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +20,15 @@
 namespace tidemark {
 
 struct LedgerOptions {
-  /// Only this one: "cuda:0", "host"; otherwise those that the process used, and the host.
+  /// Only this device: "cuda:0", "host"; nullopt: the devices that the process used, and the host.
   std::optional<std::string> device;
   /// The latest sample not after it; `peak` is the first sample with the most used bytes, `end` the last sample not
   /// after the last event.
   Moment at;
-  std::size_t points = 1200;  ///< over time, for each device, at most; 0 = none
+  std::size_t points = 1200;  ///< maximum number of points over time for each device; 0 = none
 };
 
-/// A device at the time of a sample. Values that are not known then are none.
+/// A device at the time of a sample. nullopt: unknown at that time.
 struct LedgerPoint {
   std::uint64_t time_ns = 0;
   std::uint64_t used_bytes = 0;
@@ -41,17 +41,17 @@ struct LedgerPoint {
 };
 
 struct LedgerDevice {
-  std::string device;  ///< "cuda:0"; "amd:1" as the vendor's tool numbers it where the program's number is not known
+  std::string device;  ///< "cuda:0"; "amd:1" with the number of the vendor's tool if the program's number is unknown
   std::string model;   ///< "NVIDIA H200"; empty when unknown. Not safe to print
   std::optional<std::uint64_t> total_bytes;
   LedgerBreakdown breakdown;
-  std::vector<std::string> libraries;  ///< those with the highest bytes over time; not safe to print
+  std::vector<std::string> libraries;  ///< libraries with the most bytes over time; not safe to print
   std::vector<LedgerPoint> points;  ///< of equal stretches of time, the first sample with the most used bytes in each
 };
 
-/// The host as a device of its own, whose name is kHostDevice.
+/// The host as a device named kHostDevice.
 struct HostLedger {
-  std::optional<HostBreakdown> breakdown;  ///< none: no sample had been taken by then
+  std::optional<HostBreakdown> breakdown;  ///< nullopt: no sample had been taken by then
   std::vector<HostPoint> points;           ///< as LedgerDevice::points
   std::vector<HostKill> kills;
 };
@@ -60,10 +60,10 @@ inline constexpr std::string_view kHostDevice = "host";
 struct Ledger {
   RecordingInfo recording;
   std::vector<LedgerDevice> devices;
-  std::optional<HostLedger> host;  ///< none where it was not sampled, or another device was asked for
+  std::optional<HostLedger> host;  ///< nullopt if it was not sampled, or another device was requested
 };
 
-/// Fails only when the device asked for is not there.
+/// Fails only if the requested device does not exist.
 Result<Ledger> analyze_ledger(const Store& store, const Symbols& symbols, const LedgerOptions& options);
 
 /// The ledgers of a device that need no Store.

@@ -1,4 +1,4 @@
-// The lines of a ledger at one time, from what was held then and what the driver reported of the device.
+// The lines of a ledger at one time, from the recorded allocations and the memory that the driver reported.
 #pragma once
 
 #include <cstdint>
@@ -37,26 +37,26 @@ struct LedgerLine {
   std::optional<std::uint64_t> bytes;
   std::string name;                                  ///< of the library or process; may be empty. Not safe to print
   std::int64_t pid = -1;                             ///< process: as the driver numbers it
-  ProcessKind process_kind = ProcessKind::recorded;  ///< process; `recorded` on devices whose allocator is not known
+  ProcessKind process_kind = ProcessKind::recorded;  ///< process; `recorded` on devices with an unknown allocator
 };
 
-/// What limits the accuracy of a ledger.
+/// Limits the accuracy of a ledger.
 enum class LedgerCaveat : std::uint8_t {
   no_samples,             ///< the recording has no samples of devices
-  device_not_sampled,     ///< it has some, but none is known to be this device
+  device_not_sampled,     ///< there are samples, but none is known to be of this device
   no_sample_yet,          ///< the first was taken later
-  used_unknown,           ///< the driver never said how much of the device was used
+  used_unknown,           ///< the driver never reported the used memory of the device
   no_events,              ///< nothing was recorded: there is no time to look at
-  reserved_unknown,       ///< what PyTorch had reserved was not known yet
-  allocator_unknown,      ///< the program's index of the device is unknown: only what the driver reports
+  reserved_unknown,       ///< the memory reserved by PyTorch was not known yet
+  allocator_unknown,      ///< the program's index of the device is unknown: only data of the driver
   libraries_in_context,   ///< no calls to the driver were recorded: `tidemark run --driver on` would split the context
   driver_calls_missing,   ///< some or all calls to the driver could not be recorded: libraries may be wrong
   processes_unknown,      ///< the driver did not list the processes of the device
   process_not_listed,     ///< the recorded process was not in the list of processes
-  process_bytes_unknown,  ///< it was, but the driver did not say how much it held
+  process_bytes_unknown,  ///< the list has it, but without its memory
   process_matched,        ///< a process of another PID namespace was taken for the recorded one
-  process_below_known,    ///< the driver reports less than it is known to hold
-  other_bytes_unknown,    ///< the driver did not say how much some other process held
+  process_below_known,    ///< the driver reports less than the known memory of the process
+  other_bytes_unknown,    ///< the driver did not report the memory of some other process
   during_driver_call,     ///< a slow driver call was under way: the used bytes may not match the events
   transient_peak,         ///< more was used at another time, during such a call
 };
@@ -84,7 +84,7 @@ inline constexpr EnumName<LedgerCaveat> kLedgerCaveatNames[] = {
   return name_in(kLedgerCaveatNames, value);
 }
 
-/// What the recorded process is known to have held on one device at one time.
+/// Memory of the recorded process on one device at one time, as far as it is known.
 struct OwnMemory {
   struct Library {
     std::size_t owner = 0;  ///< of MemoryOwners
@@ -92,24 +92,25 @@ struct OwnMemory {
   };
   std::optional<std::uint64_t> allocated_bytes;
   std::optional<std::uint64_t> reserved_bytes;
-  bool began = false;              ///< whether it had allocated memory of the device by then, so its context was made
+  bool began = false;              ///< whether it had allocated memory of the device, and thus created its context, by
+                                   ///< then
   bool driver_known = false;       ///< whether calls to the driver were recorded
   bool driver_missing = false;     ///< whether some could not be
-  std::vector<Library> libraries;  ///< most bytes first; of PyTorch's allocator what it has beyond the reserved bytes
+  std::vector<Library> libraries;  ///< most bytes first; for PyTorch's allocator, memory beyond the reserved bytes
   std::uint64_t managed_bytes = 0;
-  std::optional<std::uint64_t> pinned_host_bytes;  ///< none: no call that pins was recorded
+  std::optional<std::uint64_t> pinned_host_bytes;  ///< nullopt: no pinning call was recorded
 
   /// On the device, without context and modules.
   [[nodiscard]] std::uint64_t known_bytes() const;
 };
 
-/// Where a device's memory is in Overview::devices.
+/// Indexes of a device's memory in Overview::devices.
 class LedgerIndexes {
  public:
   LedgerIndexes(const Overview& overview, Device device);
 
   [[nodiscard]] OwnMemory own(const HeldMemory& held, MemoryOwners& owners) const;
-  /// Whether the process had memory of the device at some time.
+  /// Whether the process ever allocated memory of the device.
   [[nodiscard]] bool used() const { return framework_ || driver_ || managed_; }
 
  private:
@@ -122,14 +123,14 @@ class LedgerIndexes {
   bool empty_before_ = true;  // nothing was allocated before the first event
 };
 
-/// Where the recorded process was when a list of a device's processes was taken. In order of time.
+/// State of the recorded process when the list of a device's processes was taken. In order of time.
 enum class ProcessStage : std::uint8_t {
   not_listed,
   starting,  ///< before its first allocation: its context may be half made
   running,
 };
 
-/// What the list of a device's processes says.
+/// Lines from the list of a device's processes.
 struct ProcessLines {
   std::uint64_t time_ns = 0;
   ProcessStage stage = ProcessStage::not_listed;
@@ -138,26 +139,27 @@ struct ProcessLines {
   std::vector<LedgerCaveat> caveats;
 };
 
-/// Context and modules are the memory of the process as reported by the driver, less what is known of it, at the time
-/// of the list; never below 0. `own`: at that time; null where the device's allocator is not known.
+/// Context and modules are the memory of the process as reported by the driver, less its known memory, at the time of
+/// the list; never below 0. `own`: known memory at that time; null if the device's allocator is unknown.
 [[nodiscard]] ProcessLines read_processes(const DeviceProcessesSample& sample, const OwnMemory* own);
 
 /// Device used = the sum of the lines + unexplained.
 struct LedgerBreakdown {
-  std::optional<std::uint64_t> time_ns;  ///< of the sample; without samples, of what was held
+  std::optional<std::uint64_t> time_ns;  ///< of the sample; without samples, of the recorded allocations
   std::optional<std::uint64_t> used_bytes;
   std::optional<std::uint64_t> allocated_bytes;
   std::optional<std::uint64_t> cached_bytes;       ///< reserved but not allocated
   std::vector<LedgerLine> lines;                   ///< PyTorch, libraries, context, processes; each most bytes first
-  std::optional<std::int64_t> unexplained_bytes;   ///< below 0 where more is known of than is used
-  std::optional<std::uint64_t> managed_bytes;      ///< not in the sum: how much of it is on the device is not known
+  std::optional<std::int64_t> unexplained_bytes;   ///< negative if the known parts exceed the used memory
+  std::optional<std::uint64_t> managed_bytes;      ///< not in the sum, because the part that is on the device is
+                                                   ///< unknown
   std::optional<std::uint64_t> pinned_host_bytes;  ///< of the whole process; on the host
   std::optional<std::uint64_t> processes_sampled_at_ns;  ///< when the list of processes was taken
   std::optional<std::uint64_t> transient_peak_bytes;     ///< used at another time, with the caveat of that name
   std::vector<LedgerCaveat> caveats;
 };
 
-/// `own` null: the device's allocator is not known. `processes` null: there was no list.
+/// `own` null: the device's allocator is unknown. `processes` null: there was no list.
 [[nodiscard]] LedgerBreakdown make_ledger(std::optional<std::uint64_t> time_ns, std::optional<std::uint64_t> used_bytes,
                                           const OwnMemory* own, const ProcessLines* processes,
                                           const MemoryOwners& owners);

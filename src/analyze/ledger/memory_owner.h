@@ -1,4 +1,4 @@
-// The library that owns a block of driver memory: the one whose code called CUDA.
+// The library that owns a block of driver memory: the library that called CUDA.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +12,12 @@
 
 namespace tidemark {
 
-/// The common name of a library, by the path of its file: "NCCL" for "/usr/lib/libnccl.so.2.21", the file's name
-/// without version ("libfoo") where the table has no other.
+/// The common name of a library, from the path of its file: "NCCL" for "/usr/lib/libnccl.so.2.21"; the file's name
+/// without version ("libfoo") if it is not in the table.
 [[nodiscard]] std::string library_name(std::string_view path);
 
-/// Whether the file only passes calls on to the driver: the CUDA runtime, the driver itself, CUPTI, and what records
-/// them.
+/// Whether the file only passes calls on to the driver: the CUDA runtime, the driver itself, CUPTI, and Tidemark's
+/// hooks.
 [[nodiscard]] bool passes_calls_on(std::string_view path);
 
 /// Owners by stack: the module of the innermost native frame that does not only pass calls on. Not thread-safe (it
@@ -26,7 +26,7 @@ class MemoryOwners {
  public:
   explicit MemoryOwners(const Definitions& definitions);
 
-  /// PyTorch's caching allocator: what it reserves from the driver is what it reports as reserved.
+  /// PyTorch's caching allocator: driver memory counts as its reserved memory.
   static constexpr std::size_t kTorchAllocator = 0;
 
   /// A number for the owner of the blocks of a stack.

@@ -12,10 +12,10 @@
 
 namespace tidemark {
 
-/// A device at a time for which it may have no sample.
+/// A device at a time, possibly without a sample.
 struct LedgerLookup {
   std::uint64_t time_ns = 0;
-  std::optional<std::size_t> device;  ///< by SampledDeviceId; none: not sampled
+  std::optional<std::size_t> device;  ///< by SampledDeviceId; nullopt: not sampled
 };
 
 struct CollectedSamples {
@@ -23,11 +23,11 @@ struct CollectedSamples {
   std::vector<LedgerInput> lookups;    ///< one for each lookup that was given, without used bytes
 };
 
-/// What a LedgerCollector makes of the store's samples, in one pass over its events and samples.
+/// Runs a LedgerCollector over the store's events and samples in one pass.
 [[nodiscard]] CollectedSamples collect_samples(const Store& store, const LedgerQuery& query = {},
                                                const std::vector<LedgerLookup>& lookups = {});
 
-/// What a HostLedgerCollector makes of the store's samples.
+/// Runs a HostLedgerCollector over the store's samples.
 [[nodiscard]] HostLedgers collect_host(const Store& store, const HostQuery& query = {});
 
 }  // namespace tidemark

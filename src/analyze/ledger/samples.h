@@ -1,5 +1,5 @@
-// Chooses the samples that ledgers are made from while samples and events go by: those of a file that is being read, or
-// of a Store (see replay.h).
+// Selects samples for ledgers in a single pass over samples and events, either of a file while it is read or of a Store
+// (see replay.h).
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@
 
 namespace tidemark {
 
-/// The processes of a device at one time, and what the recorded one held by its own events then.
+/// The processes of a device at one time, and the recorded process's known memory at that time.
 struct ProcessList {
   DeviceProcessesSample sample;
   HeldMemory held;
@@ -29,40 +29,42 @@ struct ProcessList {
 
 /// The lists before and after a time.
 struct NearestLists {
-  std::shared_ptr<const ProcessList> latest;  ///< the last that is not after it; may be null
+  std::shared_ptr<const ProcessList> latest;  ///< the last list that is not after it; may be null
   std::shared_ptr<const ProcessList> next;    ///< the first after it; may be null
 };
 
-/// A device at one time: what a ledger is made from.
+/// A device at one time: input of a ledger.
 struct LedgerInput {
   std::uint64_t time_ns = 0;
-  std::optional<std::uint64_t> used_bytes;  ///< as sampled; none: there is no sample of that time
+  std::optional<std::uint64_t> used_bytes;  ///< as sampled; nullopt: there is no sample of that time
   HeldMemory held;
   std::shared_ptr<const NearestLists> lists;  ///< shared by all inputs between the same two lists; null: not sampled
   bool during_driver_call = false;            ///< a slow call was under way: `held` and `used_bytes` may disagree
 };
 
-/// Which samples are wanted beside the peak.
+/// Selects samples in addition to the peak.
 struct LedgerQuery {
-  std::optional<std::uint64_t> at_ns;     ///< the last sample that is not after it; none: not after the last event
-  std::vector<std::uint64_t> stretch_ns;  ///< by SampledDeviceId: the highest sample of each stretch of this length;
-                                          ///< empty or 0: none
+  std::optional<std::uint64_t> at_ns;     ///< selects the last sample that is not after it; nullopt: not after the last
+                                          ///< event
+  std::vector<std::uint64_t> stretch_ns;  ///< by SampledDeviceId: selects the highest sample of each stretch of this
+                                          ///< length; empty or 0: none
 };
 
-/// The chosen samples of one device. Those without used bytes do not count.
+/// The selected samples of one device. Samples without used bytes are ignored.
 struct DeviceSamples {
   SampledDevice device;
   bool lists_process = false;  ///< whether the driver listed the recorded process at some time
-  /// The first sample with the most used bytes of those that no slow call of the driver covers: what is used then
-  /// belongs to the events of the same time.
+  /// The first sample with the maximum of used bytes, among those not covered by a slow driver call: its used bytes
+  /// match the events of the same time.
   std::optional<LedgerInput> peak;
-  std::optional<std::uint64_t> transient_peak_bytes;  ///< used at a covered sample, where that is more than at the peak
-  std::optional<LedgerInput> last;                    ///< as LedgerQuery::at_ns says
+  std::optional<std::uint64_t> transient_peak_bytes;  ///< maximum of used bytes at covered samples, if more than at the
+                                                      ///< peak
+  std::optional<LedgerInput> last;                    ///< selected by LedgerQuery::at_ns
   std::optional<LedgerInput> after;                   ///< without at_ns: the first after the last event
-  std::vector<LedgerInput> over_time;                 ///< as LedgerQuery::stretch_ns says, covered ones left out
+  std::vector<LedgerInput> over_time;                 ///< selected by LedgerQuery::stretch_ns, without covered ones
 };
 
-/// The first sample with the most used bytes of those that no slow call of the driver covers.
+/// The first sample with the maximum of used bytes, among those not covered by a slow driver call.
 class HighestSample {
  public:
   [[nodiscard]] bool exceeded_by(std::uint64_t used_bytes) const {
@@ -70,11 +72,11 @@ class HighestSample {
   }
   /// A sample that exceeds this one.
   void add(const LedgerInput& input);
-  /// Calls are known only after the samples that they cover.
+  /// Calls are reported only after the samples that they cover.
   void drop_covered(const SlowDriverCall& call);
-  /// The most used bytes of those that were dropped.
+  /// The maximum of used bytes of the dropped samples.
   [[nodiscard]] std::uint64_t covered_bytes() const { return covered_bytes_; }
-  /// None where there was none, or all are covered.
+  /// nullopt if there was none, or all are covered.
   [[nodiscard]] std::optional<LedgerInput> take() &&;
 
  private:
@@ -82,16 +84,15 @@ class HighestSample {
   std::uint64_t covered_bytes_ = 0;
 };
 
-/// Not thread-safe. Memory grows with devices, stretches and with what the driver allocated at one time, not with
-/// samples.
+/// Not thread-safe. Memory grows with devices, stretches and simultaneous driver allocations, not with samples.
 class LedgerCollector {
  public:
   explicit LedgerCollector(LedgerQuery query = {}) : query_(std::move(query)) {}
 
   /// As SampleConsumer.
   void add(const SampleRecord& record, const EventsSoFar& events);
-  /// A device at a time without a sample, after all that was added until then. `device`: by SampledDeviceId; none: a
-  /// device that is not sampled.
+  /// A device at a time without a sample, from everything added so far. `device`: by SampledDeviceId; nullopt: a device
+  /// that is not sampled.
   [[nodiscard]] LedgerInput without_sample(std::uint64_t time_ns, std::optional<std::size_t> device,
                                            const EventsSoFar& events) const;
   /// By SampledDeviceId. `last_event_ns`: of all events.
@@ -108,28 +109,28 @@ class LedgerCollector {
     std::vector<Stretch> stretches;
     std::optional<LedgerInput> latest;
     std::shared_ptr<NearestLists> lists = std::make_shared<NearestLists>();
-    std::uint64_t stretch_ns = 0;  // 0: none are wanted
+    std::uint64_t stretch_ns = 0;  // 0: not selected
     std::uint64_t sample_ns = 0;   // of the latest, so that times never decrease
-    std::uint64_t list_ns = 0;     // likewise of lists
+    std::uint64_t list_ns = 0;     // the same for lists
   };
 
   void add(const SampledDevice& device);
   void add(const DeviceSample& sample, const EventsSoFar& events);
   void add(const DeviceProcessesSample& sample, const EventsSoFar& events);
   void add(const SlowDriverCall& call);
-  /// Makes the latest sample the last one that counts, where it is not after the query's time, or the first one after.
+  /// Finalizes the latest sample as the last one if it is not after the query's time, or as the first one after it.
   void settle(Track& track, std::optional<std::uint64_t> last_event_ns) const;
 
   LedgerQuery query_;
   std::vector<Track> tracks_;
 };
 
-/// An Overview, and what was made of the samples while it was read.
+/// An Overview with the samples that were selected while the file was read.
 struct SampledOverview : Overview {
-  std::vector<DeviceSamples> samples;  ///< by SampledDeviceId; empty where none were taken
+  std::vector<DeviceSamples> samples;  ///< by SampledDeviceId; empty if none were taken
   HostUsage host;
   HostLedgers host_ledgers;
-  /// For what an overview does not hold: reads the file again, where that was not kept.
+  /// For data that an overview does not contain: reads the file again if it was not kept.
   std::function<Result<std::shared_ptr<const AttributedStore>>()> load_blocks;
   PeakOwners owners;
 };

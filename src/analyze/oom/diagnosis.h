@@ -1,4 +1,4 @@
-// The causes of a failed request, from its size and the state of the memory, and what would have let it succeed.
+// Causes of a failed request, from its size and the state of the memory, and fixes for it.
 #pragma once
 
 #include "analyze/attribution/attribution.h"
@@ -13,16 +13,16 @@ namespace tidemark {
 /// `event` is the last of the failure's requests.
 void find_causes(const Store& store, const OutOfMemory& event, OomFailure& failure);
 
-/// Fills leak_verdict, step_source, step_count, leaked and leaks: analyze_leaks() on what had happened by then. Of
-/// blocks that each step replaces by a larger one, only the growth counts as leaked.
-/// `attribution`: of the store; null: nothing says which leaks are of one object.
+/// Fills leak_verdict, step_source, step_count, leaked and leaks: analyze_leaks() on the events until the failure. For
+/// blocks that each step replaces by a larger one, only the growth counts as leaked. `attribution`: of the store; null:
+/// leaks are not grouped into objects.
 void find_leaks(const Store& store, Symbols& symbols, const Attribution* attribution, const OutOfMemory& event,
                 OomFailure& failure);
 
-/// Fills failure.fixes; find_causes() comes first. `memory`: none where segments are not known.
+/// Fills failure.fixes; call find_causes() first. `memory`: nullopt if segments are unknown.
 ///
-/// Of each stack the newest blocks are taken, as few as do; of all stacks the three are listed that this costs least,
-/// but of more than the request only one.
+/// From each stack, the newest blocks are taken, as few as suffice; the three stacks with the smallest totals are
+/// listed, but at most one whose total exceeds the request.
 void find_fixes(const Store& store, Symbols& symbols, const OomMemory* memory, OomFailure& failure);
 
 }  // namespace tidemark

@@ -24,11 +24,11 @@
 namespace tidemark {
 
 struct ExplainOptions {
-  Holders holders = {};                      ///< that the top allocations are of; causes and fixes are of all blocks
+  Holders holders = {};                      ///< rows of the top allocations; causes and fixes cover all blocks
   std::optional<std::string> device;         ///< only this one: "cuda:0"
   std::size_t top = 10;                      ///< stacks and call sites to list for each failure; 0 = all
   std::size_t failures = 3;                  ///< to explain, equal ones as one, the latest first; 0 = all
-  std::optional<std::uint64_t> capacity;     ///< bytes that the device has in all; none: as sampled, where it was
+  std::optional<std::uint64_t> capacity;     ///< total bytes of the device; nullopt: as sampled, if it was
   const Attribution* attribution = nullptr;  ///< of this store; null: no advice
 };
 
@@ -42,11 +42,11 @@ inline constexpr EnumName<OomCause> kOomCauseNames[] = {{OomCause::leak, "leak"}
   return name_in(kOomCauseNames, cause);
 }
 
-/// What refused to give the allocator a new segment.
+/// The component that refused a new segment to the allocator.
 enum class OomRefusedBy : std::uint8_t {
   unknown,
-  device,  ///< the driver had too little free
-  limit,   ///< the driver had enough: a limit on what this process may reserve
+  device,  ///< the driver had too little free memory
+  limit,   ///< the driver had enough: a limit on the memory that this process may reserve
 };
 inline constexpr EnumName<OomRefusedBy> kOomRefusedByNames[] = {
     {OomRefusedBy::unknown, "unknown"}, {OomRefusedBy::device, "device"}, {OomRefusedBy::limit, "limit"}};
@@ -58,14 +58,14 @@ inline constexpr EnumName<OomRefusedBy> kOomRefusedByNames[] = {
 struct OomFinding {
   OomCause cause = OomCause::demand;
   /// demand: missing even if all cached memory had been usable, at least; fragmentation: cached; limit: free on the
-  /// device; leak: leaked by then; other_process: in use outside PyTorch's allocator, at least.
+  /// device; leak: leaked until then; other_process: used outside PyTorch's allocator, at least.
   std::uint64_t bytes = 0;
-  bool certain = true;  ///< leak: its steps are named, or an optimizer's; else what repeats may be no step
+  bool certain = true;  ///< leak: steps are named, or an optimizer's; otherwise the repeating unit may not be a step
 };
 
 enum class OomFixKind : std::uint8_t {
   free_blocks,         ///< these blocks of one stack, the newest ones, not alive then
-  stop_leak,           ///< what leaked not there
+  stop_leak,           ///< without the leaked memory
   free_device,         ///< so much less in use outside PyTorch
   raise_limit,         ///< by so much at most
   empty_private_pool,  ///< free segments of private pools released before
@@ -73,7 +73,7 @@ enum class OomFixKind : std::uint8_t {
   same_stream,         ///< the request made on the stream with a free block of this size
   smaller_request,     ///< the request by so much smaller
   expandable,          ///< expandable_segments:True: free handles of this total size could have been released
-  settings,            ///< other settings of the allocator, under which a replay met the request
+  settings,            ///< other allocator settings, with which a replay met the request
 };
 inline constexpr EnumName<OomFixKind> kOomFixKindNames[] = {{OomFixKind::free_blocks, "free_blocks"},
                                                             {OomFixKind::stop_leak, "stop_leak"},
@@ -92,7 +92,7 @@ inline constexpr EnumName<OomFixKind> kOomFixKindNames[] = {{OomFixKind::free_bl
 /// A change that would have let the request pass.
 struct OomFix {
   OomFixKind kind = OomFixKind::free_blocks;
-  std::uint64_t bytes = 0;      ///< how much it frees, gives or asks for less
+  std::uint64_t bytes = 0;      ///< bytes that it frees, adds or requests less
   bool certain = true;          ///< worked out from the segment map or sums; otherwise likely, to be tried
   NamedStack stack;             ///< free_blocks
   std::uint64_t blocks = 0;     ///< free_blocks: number of blocks to free,
@@ -100,17 +100,17 @@ struct OomFix {
   std::string settings;         ///< settings: as in PYTORCH_CUDA_ALLOC_CONF
 };
 
-/// What the blocks that advice is about held at the failure.
+/// Advice, with the memory of its blocks at the failure.
 struct OomAdvice : Advice {
-  /// Whether it is at least what was missing, with the request where that goes away too. None: not known, and it is
-  /// less than was requested.
+  /// Whether it is at least the missing memory, including the request if that is avoided too. nullopt: unknown, and
+  /// less than the request.
   std::optional<bool> suffices;
 };
 
 /// The limit that stopped a request, if it stayed the same from the start: at_least <= limit < below.
 struct OomLimit {
-  std::uint64_t at_least = 0;  ///< what was reserved at most until then
-  std::uint64_t below = 0;     ///< what would have been reserved had the request passed
+  std::uint64_t at_least = 0;  ///< maximum of reserved memory until then
+  std::uint64_t below = 0;     ///< reserved memory if the request had succeeded
 };
 
 /// A stack's blocks alive at the failure.
@@ -119,7 +119,8 @@ struct TopAllocation {
   std::uint64_t bytes = 0;
   std::uint64_t blocks = 0;
   double share = 0;             ///< of allocated
-  std::uint64_t oldest_ns = 0;  ///< when the first of these blocks was allocated; 0 also for those there at the start
+  std::uint64_t oldest_ns = 0;  ///< allocation time of the oldest of these blocks; 0 also for blocks that exist at the
+                                ///< start
   std::uint64_t newest_ns = 0;
 };
 
@@ -133,7 +134,7 @@ struct OomFailure {
   std::optional<ThreadInfo> thread;
   std::optional<std::uint64_t> stream;  ///< handle; 0 = the default stream
   std::optional<PoolId> pool;
-  bool caching = true;  ///< PyTorch's caching allocator; not on the CPU, where `request` has only `bytes`
+  bool caching = true;  ///< PyTorch's caching allocator; false on the CPU, where only `bytes` of `request` is set
   OomRequest request;
 
   std::uint64_t allocated = 0;
@@ -143,23 +144,24 @@ struct OomFailure {
   /// As reported by the driver; with sampled_at_ns, worked out from the sample of that time.
   std::optional<std::uint64_t> device_free;
   std::optional<std::uint64_t> sampled_at_ns;
-  std::optional<std::uint64_t> outside;  ///< in use on the device but not reserved; known only with a capacity
-  std::uint64_t outside_grew = 0;        ///< lower bound of the growth since an earlier time; 0 where unknown
-  std::optional<OomCache> cache;         ///< none where segments are not known
-  bool fitting_block = false;            ///< OomMemory::fits(): what the file says of pools or settings is not all
+  std::optional<std::uint64_t> outside;  ///< used on the device but not reserved; nullopt without a capacity
+  std::uint64_t outside_grew = 0;        ///< lower bound of the growth since an earlier time; 0 if unknown
+  std::optional<OomCache> cache;         ///< nullopt if segments are unknown
+  bool fitting_block = false;            ///< OomMemory::fits(): the file's data on pools or settings is incomplete
 
   OomRefusedBy refused_by = OomRefusedBy::unknown;
   std::optional<OomLimit> limit;         ///< OomRefusedBy::limit
   std::optional<std::uint64_t> missing;  ///< bytes that the driver, or at most the limit, was short of
-  std::optional<OomCause> cause;         ///< the first of the findings, if certain; none: the file does not tell
-  std::vector<OomFinding> findings;      ///< the main one first, what is not certain last
+  std::optional<OomCause> cause;         ///< the first of the findings, if certain; nullopt: the file does not contain
+                                         ///< enough data
+  std::vector<OomFinding> findings;      ///< the main one first, uncertain ones last
   LeakVerdict leak_verdict = LeakVerdict::insufficient_data;  ///< of the recording up to then
   TrainingSteps::Source step_source = TrainingSteps::Source::none;
-  std::size_t step_count = 0;            ///< that the leak analysis found
-  std::uint64_t leaked = 0;              ///< bytes of what leaked, alive at the failure
+  std::size_t step_count = 0;            ///< number of steps in the leak analysis
+  std::uint64_t leaked = 0;              ///< bytes of leaked blocks alive at the failure
   std::vector<LeakSite> leaks;           ///< fastest first
-  std::vector<LeakObject> leak_objects;  ///< what LeakSite::object counts
-  std::vector<OomFix> fixes;             ///< certain ones first, by bytes; before them what stops a leak
+  std::vector<LeakObject> leak_objects;  ///< indexed by LeakSite::object
+  std::vector<OomFix> fixes;             ///< certain ones first, by bytes; fixes of leaks before all others
   std::vector<OomAdvice> advice;         ///< most bytes first
 
   std::vector<TopAllocation> top_allocations;  ///< most bytes first
@@ -172,17 +174,17 @@ struct OomFailure {
 struct Explanation {
   RecordingInfo recording;
   std::optional<std::uint64_t> capacity;
-  std::vector<DeviceSummary> devices;  ///< those looked at
+  std::vector<DeviceSummary> devices;  ///< the analyzed devices
   std::uint64_t failed_requests = 0;   ///< on them
   std::vector<OomFailure> failures;    ///< latest first
   std::uint64_t other_failures = 0;    ///< beyond the listed ones
   std::vector<HostKill> kills;         ///< processes of the job that the kernel killed for lack of host memory
-  std::string simulated_by;            ///< whose allocator replayed other settings: "PyTorch 2.11.0"; empty: none did
+  std::string simulated_by;            ///< allocator that replayed other settings: "PyTorch 2.11.0"; empty: no replay
 };
 
-/// Whether the advice depends on what other settings would do: free memory was there that did not fit.
+/// Whether the advice depends on the effect of other settings: free memory existed that did not fit.
 [[nodiscard]] bool wants_simulation(const Explanation& explanation);
-/// Puts what a simulation of the same recording found in place of what is likely: the best settings under which every
+/// Replaces suggested settings by the results of a simulation of the same recording: the best settings with which every
 /// request was met, and no others.
 void cite_simulation(const Simulation& simulation, Explanation& explanation);
 

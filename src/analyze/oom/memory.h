@@ -1,7 +1,7 @@
-// The memory of a device when a request failed, as PyTorch's caching allocator saw it for that request: which free
-// blocks the request could use, what it asked the driver for, and what would have changed had some blocks been free.
+// The memory of a device at a failed request, as PyTorch's caching allocator saw it: free blocks that the request could
+// use, the size requested from the driver, and the effect of freeing some blocks earlier.
 //
-// Before it gives up the allocator hands every wholly free segment back (of expandable ones every wholly free handle),
+// Before it fails, the allocator releases every wholly free segment (of expandable ones every wholly free handle),
 // except those of private pools in use, and except while a CUDA graph is captured. Source: malloc, alloc_block,
 // get_allocation_size, release_cached_blocks and unmap_block in c10/cuda/CUDACachingAllocator.cpp.
 #pragma once
@@ -26,11 +26,11 @@ struct CachedMemory {
   void add(std::uint64_t block);
 };
 
-/// What a request asks for. All bytes.
+/// Sizes of a request, in bytes.
 struct OomRequest {
   std::uint64_t bytes = 0;    ///< of the block, rounded
-  std::uint64_t segment = 0;  ///< of a new segment: PyTorch's "Tried to allocate", and what it holds against a limit
-  std::uint64_t driver = 0;   ///< what the driver must have free at most: whole handles for expandable segments
+  std::uint64_t segment = 0;  ///< of a new segment: PyTorch's "Tried to allocate", compared with a limit
+  std::uint64_t driver = 0;   ///< free memory that the driver needs at most: whole handles for expandable segments
   pytorch::BlockPool pool = pytorch::BlockPool::large;
   bool expandable = false;  ///< expandable segments were in force
 };
@@ -43,7 +43,8 @@ struct OomCache {
   CachedMemory other_kinds;    ///< in segments for small blocks for a large request, or the other way round
   std::uint64_t pending = 0;   ///< bytes of blocks freed by the program that another stream still uses; not cached
   std::uint64_t whole_in_private_pools = 0;  ///< bytes of the cached ones in wholly free segments: such pools keep them
-  std::uint64_t whole_in_default_pool = 0;   ///< likewise: kept only while a CUDA graph is captured
+  std::uint64_t whole_in_default_pool = 0;   ///< bytes of the cached ones in wholly free segments of it: kept only
+                                             ///< while a CUDA graph is captured
   std::uint64_t whole_handles = 0;           ///< bytes that handles of expandable segments would be free as a whole,
                                              ///< were the ordinary segments of the default pool such ones
 };
@@ -56,23 +57,23 @@ struct OomBlock {
 
 /// Memory that becomes available when some blocks are freed.
 struct FreedMemory {
-  std::uint64_t largest = 0;   ///< the largest block that the request could use among those that become free
+  std::uint64_t largest = 0;   ///< the largest block that becomes free and usable for the request
   std::uint64_t released = 0;  ///< bytes that would go back to the driver before the request fails
 };
 
 /// Immutable; thread-safe.
 class OomMemory {
  public:
-  /// `store` must know segments.
+  /// `store` must contain segments.
   OomMemory(const Store& store, const OutOfMemory& failure, const OomRequest& request);
 
   [[nodiscard]] const std::vector<MapSegment>& segments() const { return segments_; }
   [[nodiscard]] const OomCache& cache() const { return cache_; }
-  /// Whether a cached block would do by the rules, and yet the request failed: it was of a pool that is not known.
+  /// Whether a cached block should have met the request, although it failed: the block was of an unknown pool.
   [[nodiscard]] bool fits() const { return fits_; }
   /// Whether wholly free segments went back to the driver before the request failed.
   [[nodiscard]] bool flushed() const { return cache_.whole_in_default_pool == 0; }
-  /// What becomes free with these blocks, which must be in use; sorts them.
+  /// Memory that becomes free with these blocks, which must be in use; sorts them.
   [[nodiscard]] FreedMemory freeing(std::span<OomBlock> blocks) const;
 
  private:
@@ -91,18 +92,18 @@ class OomMemory {
   bool fits_ = false;
 };
 
-/// What a request of `bytes`, as rounded by the allocator, asks for.
+/// Sizes for a request of `bytes`, which the allocator has rounded.
 [[nodiscard]] OomRequest size_request(std::uint64_t bytes, bool expandable);
 
-/// The device had this much free when the request failed, if what is outside PyTorch was as in the last sample before.
+/// Free memory of the device at the failed request, if memory outside PyTorch was as in the last sample before.
 struct SampledFree {
   std::uint64_t capacity = 0;
   std::uint64_t free = 0;
   std::uint64_t at_ns = 0;
 };
 
-/// One for each of `failures` (indexes into Overview::out_of_memory), in one pass over the store's events. None where
-/// the source says it itself, or the samples do not tell.
+/// One for each of `failures` (indexes into Overview::out_of_memory), in one pass over the store's events. nullopt if
+/// the source contains the value itself, or the samples are insufficient.
 [[nodiscard]] std::vector<std::optional<SampledFree>> sampled_free(const Store& store,
                                                                    const std::vector<std::size_t>& failures);
 

@@ -12,14 +12,14 @@
 
 namespace tidemark {
 
-/// What PyTorch's allocator did on one GPU for one process.
+/// Events of PyTorch's allocator on one GPU in one process.
 struct DeviceEvents {
   std::optional<std::int32_t> rank;
   Device device;
   std::vector<Event> events;  ///< allocate, free and out_of_memory
 };
 
-/// Of the recordings, also of those that are still being written. GPUs without events are left out.
+/// From recordings, including unfinished ones. GPUs without events are left out.
 [[nodiscard]] Result<std::vector<DeviceEvents>> read_gpu_events(const std::vector<std::string>& files);
 
 /// The first events that are not the same: another kind, another size, or one of them missing.
@@ -47,7 +47,7 @@ struct VerifiedDevice {
 };
 
 struct Verification {
-  std::vector<VerifiedDevice> devices;  ///< those of the plan
+  std::vector<VerifiedDevice> devices;  ///< the devices of the plan
   bool equal = true;                    ///< on all of them, every event
   bool within_tolerance = true;         ///< on all of them, both peaks
 };
@@ -58,7 +58,7 @@ inline constexpr double kVerifyTolerance = 0.01;
 /// Whether the real run has done as much on each GPU as the plan.
 [[nodiscard]] bool reaches(const std::vector<DeviceEvents>& real, const std::vector<DeviceEvents>& planned);
 
-/// Compares each device of the plan with that of the same rank and number, up to the plan's last event.
+/// Compares each device of the plan with the device of the same rank and number, up to the plan's last event.
 [[nodiscard]] Verification verify(const std::vector<DeviceEvents>& planned, const std::vector<DeviceEvents>& real);
 
 }  // namespace tidemark

@@ -1,10 +1,10 @@
-// When the steps of the training loop begin: given by the caller, named by the program, or found from what repeats.
+// When the steps of the training loop begin: given by the caller, marked by the program, or detected from repetition.
 //
-// Marks come first (annotated_steps). Where they do not tell, two clocks are looked for. (1) Runs of allocations made
-// below torch/optim: one run is one optimizer step. (2) Something that is allocated once in a step: a stack, or, where
-// blocks have no stacks, four sizes in a row. Of all such anchors the one is taken between whose occurrences everything
-// else repeats most regularly. Only anchors that occur all over the run count, so that what repeats inside one step
-// (layers of one size) is none.
+// Marks come first (annotated_steps). If they are not sufficient, two clocks are tried. (1) Runs of allocations made
+// below torch/optim: one run is one optimizer step. (2) An allocation that happens once in a step: of a stack or, if
+// blocks have no stacks, of four sizes in a row. Of all such anchors, the one with the most regular repetition of
+// everything else between its occurrences is used. Only anchors that occur all over the run count, which excludes
+// repetition inside one step (layers of one size).
 #pragma once
 
 #include <algorithm>
@@ -18,13 +18,13 @@
 
 namespace tidemark {
 
-/// What occurs less often is not taken for training steps, whether names or allocations tell of it.
+/// Minimum number of occurrences of a training step, from names or from allocations.
 inline constexpr std::size_t kFewestSteps = 4;
 
 struct AnnotatedSteps {
-  std::vector<std::uint64_t> starts_ns;  ///< increasing; empty: no name tells steps
+  std::vector<std::uint64_t> starts_ns;  ///< increasing; empty: no name marks steps
   StringId name;                         ///< of the first
-  /// They are calls of an optimizer, of which a step may have several; otherwise the names say "step".
+  /// They are calls of an optimizer, of which a step may have several; otherwise the names contain "step".
   bool of_optimizer = false;
 };
 
@@ -38,8 +38,8 @@ struct TrainingSteps {
   enum class Source : std::uint8_t {
     none,        ///< no repetition found
     given,       ///< by the caller
-    annotation,  ///< a step begins where `mark` does
-    optimizer,   ///< a step begins where the optimizer does (first allocation below torch/optim)
+    annotation,  ///< a step begins at `mark`
+    optimizer,   ///< a step begins with the optimizer (first allocation below torch/optim)
     stack,       ///< a step begins with the allocation of `anchor`
     sizes,       ///< a step begins with the fourth of four sizes in a row
   };
@@ -49,11 +49,12 @@ struct TrainingSteps {
   };
 
   Source source = Source::none;
-  std::vector<Start> starts;  ///< in order of time; the last step's end is not known
-  StackId anchor;             ///< Source::stack: what begins a step
-  StringId mark;              ///< Source::annotation: the first name of those that begin a step
-  double regularity = 0;  ///< 0 to 1: how alike the steps are, by step_score(), or by 1 / (1 + cv^2) for sizes, where
-                          ///< cv is the coefficient of variation of the allocations a step; 0 when given or none
+  std::vector<Start> starts;  ///< in order of time; the end of the last step is unknown
+  StackId anchor;             ///< Source::stack: the allocation at the start of a step
+  StringId mark;              ///< Source::annotation: the first name of the marks at the start of a step
+  double regularity = 0;  ///< 0 to 1: similarity of the steps, by step_score(), or by 1 / (1 + cv^2) for sizes, where
+                          ///< cv is the coefficient of variation of the allocations per step; 0 if steps are given or
+                          ///< not found
 
   /// How many steps began before this change (an index into Store::live_changes): the number of the step that it is in,
   /// from 1; 0 before the first.
@@ -81,13 +82,13 @@ inline constexpr EnumName<TrainingSteps::Source> kStepSourceNames[] = {
 [[nodiscard]] TrainingSteps given_training_steps(const Store& store, std::span<const std::uint64_t> times_ns);
 
 struct LeadIn {
-  std::uint64_t end_ns = 0;    ///< births before this time are of such blocks; 0: there are none
+  std::uint64_t end_ns = 0;    ///< births before this time are of such blocks; 0: none
   std::uint64_t began_ns = 0;  ///< when the window began, since the beginning of the recording
   std::uint64_t whole_ns = 0;  ///< how long the recording was until the window's end
 };
 
-/// Of a file of a flight recorder, whose window begins at its time 0, or of a SlidingWindow, with the recording's
-/// times.
+/// For a file of a flight recorder, with a window that begins at its time 0, or for a SlidingWindow, with the
+/// recording's times.
 [[nodiscard]] inline LeadIn lead_in_of(const Store& store) {
   if (store.window_began_ns) return {1, *store.window_began_ns, *store.window_began_ns + store.end_ns};
   if (store.pauses.empty() || store.pauses.front().begin_ns != 0 || store.live_changes.empty()) return {};
@@ -96,16 +97,16 @@ struct LeadIn {
   return {end_ns, end_ns, store.end_ns};
 }
 
-/// An allocation that may tell steps apart.
+/// An allocation that may mark steps.
 struct StepKey {
   std::uint64_t count = 0;
   std::size_t first = 0;      ///< its first position in the sequence
   double mean_live = 0;       ///< bytes alive on the device before its allocations, on average
   bool anchor = false;        ///< whether a step may begin with it
-  std::uint16_t deciles = 0;  ///< one bit for each tenth of the sequence in which it occurs
+  std::uint16_t deciles = 0;  ///< one bit for each tenth of the sequence that contains it
 };
 
-/// Where a key occurs.
+/// One occurrence of a key.
 struct Occurrence {
   std::uint32_t position = 0;  ///< into KeySequence::blocks
   std::uint32_t key = 0;       ///< index into KeySequence::keys
@@ -113,18 +114,18 @@ struct Occurrence {
 
 struct KeySequence {
   bool by_stack = false;                ///< keys are stacks; otherwise four sizes in a row
-  std::vector<BlockId> blocks;          ///< of the device, in order of birth; not what a window begins with
+  std::vector<BlockId> blocks;          ///< of the device, in order of birth; without the initial blocks of a window
   std::vector<std::uint64_t> live;      ///< bytes alive on the device before each of them
-  std::vector<StepKey> keys;            ///< only those that occur all over the sequence
+  std::vector<StepKey> keys;            ///< only keys that occur all over the sequence
   std::vector<Occurrence> occurrences;  ///< of these keys, in order
 };
 
 [[nodiscard]] KeySequence make_key_sequence(const Store& store, std::size_t device);
 
-/// How alike the periods between successive boundaries are: 0 to 1, the geometric mean of two shares, that of keys and
-/// that of occurrences. A key counts with the share of periods in which it occurs as often as it does in most, or
-/// by as many times more than in the period before as in most, and not at all below 70%. `boundaries` are positions in
-/// increasing order, at least two.
+/// Similarity of the periods between successive boundaries: 0 to 1, the geometric mean of two shares, of keys and of
+/// occurrences. A key counts with the share of periods in which it occurs as often as in most periods, or by as many
+/// times more than in the period before as in most, and not at all below 70%. `boundaries` are positions in increasing
+/// order, at least two.
 [[nodiscard]] double step_score(const KeySequence& sequence, const std::vector<std::uint32_t>& boundaries);
 
 }  // namespace tidemark

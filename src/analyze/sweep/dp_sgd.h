@@ -1,4 +1,4 @@
-// What a training with DP-SGD said of its memory: by phase, and of what hung on its parameters, by component.
+// Memory reports of a training with DP-SGD: by phase and, for the memory attached to its parameters, by component.
 #pragma once
 
 #include <cstddef>
@@ -24,7 +24,7 @@ struct ComponentBytes {
   std::uint64_t bytes = 0;
 };
 
-/// What was kept for the parameters before an optimizer step.
+/// Memory kept for the parameters before an optimizer step.
 struct ParameterMemory {
   std::string kind;  ///< "per_sample_gradients"
   std::vector<ComponentBytes> components;
@@ -33,12 +33,12 @@ struct ParameterMemory {
 };
 
 struct DpSgdReport {
-  std::vector<PhaseMemory> phases;  ///< in the order in which they ended first
+  std::vector<PhaseMemory> phases;  ///< in the order in which they first ended
   std::vector<ParameterMemory> kinds;
   std::string torch_version;
   std::string opacus_version;
 
-  /// None where it does not say.
+  /// nullopt if it is not reported.
   [[nodiscard]] std::optional<std::uint64_t> bytes_of(std::string_view kind) const;
   [[nodiscard]] const PhaseMemory* phase(std::string_view name) const;
 };
@@ -46,9 +46,9 @@ struct DpSgdReport {
 struct DpSgdSweep {
   Sweep sweep;
   std::string model;                                ///< its name, or the file of its configuration
-  std::vector<std::optional<DpSgdReport>> reports;  ///< by row of the sweep; none of one that did not end well
+  std::vector<std::optional<DpSgdReport>> reports;  ///< by row of the sweep; nullopt if the trial failed
 
-  /// Of the allocated peak of a row; none where one of them is not known.
+  /// Share of the allocated peak of a row; nullopt if one of them is unknown.
   [[nodiscard]] std::optional<double> per_sample_share(std::size_t row) const;
   /// The row with a report that has the highest allocated peak.
   [[nodiscard]] std::optional<std::size_t> largest() const;

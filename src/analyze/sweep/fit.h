@@ -30,23 +30,23 @@ struct Fit {
   std::string gpu;
   std::uint64_t memory_bytes = 0;  ///< of each device
   double margin_share = 0;         ///< of the memory that must stay free
-  std::uint64_t limit_bytes = 0;   ///< memory less the margin: what the trials had
-  std::vector<FitTrial> trials;    ///< in the order in which they ran
+  std::uint64_t limit_bytes = 0;   ///< memory minus the margin: limit of the trials
+  std::vector<FitTrial> trials;    ///< in execution order
   bool stopped = false;            ///< before the answer was certain
 
   /// The largest value that was tried and fits.
   [[nodiscard]] std::optional<std::uint64_t> largest() const;
-  /// False where a larger value took less memory than a smaller one: then what was not tried is not known.
+  /// False if a larger value took less memory than a smaller one: then untried values are unknown.
   [[nodiscard]] bool monotone() const;
 };
 
-/// The value whose trial says most, given those so far; none when the answer is known. Memory is taken to grow with the
-/// value: the largest value that fits and the smallest that does not enclose the answer. Within them a polynomial of
-/// degree 1 or 2 through peaks that were measured says where the limit is reached, and where it misleads, they are
-/// halved. A trial that failed counts as one that does not fit.
+/// The most informative next value, given the trials so far; nullopt when the answer is known. Memory is assumed to
+/// grow with the value: the largest value that fits and the smallest that does not enclose the answer. Within them, a
+/// polynomial of degree 1 or 2 through measured peaks predicts where the limit is reached; if it misleads, the interval
+/// is halved. A failed trial counts as one that does not fit.
 [[nodiscard]] std::optional<std::uint64_t> next_value(const Fit& fit);
 
-/// Runs trials until the answer is known, or until `run` returns none.
+/// Runs trials until the answer is known, or until `run` returns nullopt.
 void find_largest(Fit& fit, const std::function<std::optional<TrialResult>(std::uint64_t value)>& run);
 
 }  // namespace tidemark

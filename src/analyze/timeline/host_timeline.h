@@ -16,25 +16,25 @@ struct SampledBytes {
   std::uint64_t peak = 0;
   std::uint64_t peak_at_ns = 0;  ///< the first time
   std::optional<std::uint64_t>
-      end;                       ///< in the last sample that has it; none where that is older than kStaleNs at the end
+      end;                       ///< in the last sample that has it; nullopt if that is older than kStaleNs at the end
   std::uint64_t last_at_ns = 0;  ///< when that was taken
 };
 
-/// What was read so long before the last sample of the host says nothing of the end. PSS is read every 5 s, or more
-/// rarely where that takes long.
+/// Values older than this at the last sample of the host do not describe the end. PSS is read every 5 s, or more rarely
+/// if that takes long.
 inline constexpr std::uint64_t kStaleNs = 10'000'000'000;
 
-/// None where no sample has the value. Peaks are the highest samples: in between there may have been more.
+/// nullopt if no sample has the value. Peaks are the highest samples: usage in between may have been higher.
 struct HostUsage {
   std::optional<SampledBytes> rss;  ///< of the recorded process: pages that processes share count in each
-  std::optional<SampledBytes> pss;  ///< likewise: a page that n processes share counts as 1/n in each
-  // Of the RSS, by what the pages hold.
+  std::optional<SampledBytes> pss;  ///< proportional set size: a page that n processes share counts as 1/n in each
+  // Parts of the RSS by kind of page.
   std::optional<SampledBytes> anon;
   std::optional<SampledBytes> file;
   std::optional<SampledBytes> shmem;
   std::optional<SampledBytes> swap;    ///< of the recorded process, beyond its RSS
   std::optional<SampledBytes> locked;  ///< by mlock()
-  std::optional<SampledBytes> pinned;  ///< by drivers that the kernel knows of; CUDA's is not among them
+  std::optional<SampledBytes> pinned;  ///< by drivers that report it to the kernel; CUDA's is not included
   std::optional<SampledBytes> job_rss;
   std::optional<SampledBytes> job_pss;  ///< of all processes below `tidemark run`
   std::optional<SampledBytes> job_anon;
@@ -45,7 +45,8 @@ struct HostUsage {
   std::optional<std::uint64_t> cgroup_limit_bytes;  ///< in the last sample that has it
   std::optional<std::uint32_t> most_job_processes;
   std::uint64_t cgroup_oom_kills = 0;                   ///< while the program ran
-  std::optional<std::uint64_t> lowest_available_bytes;  ///< on the machine: what programs could get without swapping
+  std::optional<std::uint64_t> lowest_available_bytes;  ///< on the machine: memory available to programs without
+                                                        ///< swapping
   std::uint64_t lowest_available_at_ns = 0;             ///< the first time
 
   [[nodiscard]] bool empty() const { return !rss && !job_rss && !cgroup_usage; }
@@ -79,7 +80,7 @@ struct SampledOverTime : SampledBytes {
   std::vector<TimedBytes> points;  ///< in order of time; not empty
 };
 
-/// Resident pages of the process by what they hold, from `time_ns` until the next.
+/// Resident pages of the process by kind, from `time_ns` until the next point.
 struct ResidentPoint {
   std::uint64_t time_ns = 0;
   std::uint64_t anon_bytes = 0;
@@ -89,19 +90,20 @@ struct ResidentPoint {
   [[nodiscard]] std::uint64_t bytes() const { return anon_bytes + file_bytes + shmem_bytes; }
 };
 
-/// None where no sample has the value; one of them is there.
+/// nullopt if no sample has the value; at least one is set.
 struct HostTimeline {
   std::optional<SampledOverTime> rss;  ///< pages that processes share count in each of them
-  std::optional<SampledOverTime> pss;  ///< likewise as 1/n; sampled more rarely
+  std::optional<SampledOverTime> pss;  ///< proportional set size; sampled more rarely
 
-  /// The samples of `rss` that are kept, where they say what it holds: about as many. Empty: none do.
+  /// The kept samples of `rss` that have its parts: about as many. Empty: none have.
   std::vector<ResidentPoint> resident = {};
 
   /// Of the last sample that is kept.
   [[nodiscard]] std::uint64_t end_ns() const;
 };
 
-/// `points`: about so many of each value at most, at least 4. None where the samples hold neither value.
+/// `points`: maximum number of points of each value, approximately; at least 4. nullopt if the samples have neither
+/// value.
 [[nodiscard]] std::optional<HostTimeline> host_timeline(const HostSeries& series, std::size_t points);
 
 }  // namespace tidemark

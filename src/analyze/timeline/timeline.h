@@ -1,5 +1,5 @@
-// Allocated, active and reserved bytes over time, what libraries hold beside them, and the host's memory: thinned out
-// to what can be drawn without losing an extreme.
+// Allocated, active and reserved bytes over time, memory of libraries besides them, and the host's memory: reduced to a
+// number of points that can be drawn, keeping all extremes.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace tidemark {
 struct TimelineOptions {
   std::optional<std::string> device;  ///< only this one: "cuda:0"
   std::size_t points = 2000;          ///< at most so many for each device; at least 8
-  /// Where it chooses some blocks, the points are of these: nothing is known of reserved memory.
+  /// If it selects some blocks, the points cover only these: reserved memory is unknown.
   BlockFilter filter = {};
 };
 
@@ -33,21 +33,21 @@ struct TimelinePoint {
   std::uint64_t time_ns = 0;
   std::uint64_t allocated_bytes = 0;
   std::optional<std::uint64_t> reserved_bytes;
-  std::optional<std::uint64_t> active_bytes;       ///< none where it is not known (recordings)
-  std::optional<std::uint64_t> driver_bytes = {};  ///< as of DriverBytes; none where no calls were recorded
-  std::uint64_t change_count = 0;                  ///< how many of Store::live_changes had happened by then
+  std::optional<std::uint64_t> active_bytes;       ///< nullopt if unknown (recordings)
+  std::optional<std::uint64_t> driver_bytes = {};  ///< as of DriverBytes; nullopt if no calls were recorded
+  std::uint64_t change_count = 0;                  ///< number of Store::live_changes up to then
 };
 
-/// What was allocated at each point of a series, by call site or owner. The sum is what was allocated there; where
-/// frees were lost, more.
+/// Allocated memory at each point of a series, by call site or owner. The sum is the allocated memory, or more if free
+/// events were lost.
 struct TimelineLayers {
   struct Layer {
     NamedStack stack;
-    BlockOwner owner;                  ///< in place of the stack, where the layers are by owner
+    BlockOwner owner;                  ///< replaces the stack if the layers are by owner
     std::vector<std::uint64_t> bytes;  ///< of each point
   };
-  std::optional<OwnerKind> by;  ///< none: by call site
-  /// Those that held most at the device's peak, most first; categories and phases: all, in their order.
+  std::optional<OwnerKind> by;  ///< nullopt: by call site
+  /// The largest ones at the device's peak, largest first; categories and phases: all, in their order.
   std::vector<Layer> layers;
   std::vector<std::uint64_t> other;       ///< of others
   std::vector<std::uint64_t> unrecorded;  ///< in no recorded block
@@ -55,7 +55,7 @@ struct TimelineLayers {
 
 struct TimelineSeries {
   Device device;
-  /// In order of time. Each of (points / 2n) equal stretches of the run keeps its lowest and highest values of those n
+  /// In order of time. Each of (points / 2n) equal stretches of the run keeps the minimum and maximum of those n values
   /// that are known (two to four: allocated, reserved, active, driver) at their exact times, so the highest point is
   /// the exact peak. All values of a point are of the same moment. The last one is at the end.
   std::vector<TimelinePoint> points;
@@ -64,7 +64,7 @@ struct TimelineSeries {
   std::optional<std::uint64_t> peak_reserved_bytes;
   std::optional<std::uint64_t> peak_active_bytes;
   std::optional<std::uint64_t> peak_driver_bytes;
-  std::optional<std::uint64_t> peak_driver_at_ns;  ///< the first time; none where it is 0 or not known
+  std::optional<std::uint64_t> peak_driver_at_ns;  ///< its first time; nullopt if it is 0 or unknown
   std::vector<TimelineLayers> splits;              ///< see timeline_layers.h
 
   /// Whether memory was ever pending: freed by the program, but still used by another stream.
@@ -81,7 +81,7 @@ struct TimelineOutOfMemory {
   Device device;
 };
 
-/// A step of training, or several where there are more than can be listed.
+/// A step of training, or several if there are more than can be listed.
 struct TimelineStep {
   std::uint64_t number = 0;  ///< of the first, as `leaks` counts them
   std::uint64_t begin_ns = 0;
@@ -93,11 +93,11 @@ struct TimelinePhase {
   std::uint64_t end_ns = 0;
 };
 
-/// What the program did when: see timeline_bands.h.
+/// Activity of the program over time: see timeline_bands.h.
 struct TimelineBands {
-  std::vector<TimelineStep> steps;  ///< in order of time; empty: not known. The end of the last one is not known
+  std::vector<TimelineStep> steps;  ///< in order of time; empty: unknown. The end of the last one is unknown
   std::optional<std::vector<TimelinePhase>> phases =
-      std::vector<TimelinePhase>();  ///< likewise; none: too many to list
+      std::vector<TimelinePhase>();  ///< in order of time; nullopt: too many to list
 };
 
 struct Timeline {
@@ -105,30 +105,29 @@ struct Timeline {
   TimelineBands bands;
   std::vector<TimelineSeries> series;  ///< one for each device
   std::vector<TimelineOutOfMemory> out_of_memory;
-  std::vector<Pause> pauses;         ///< of recording, in which no change was seen
-  std::optional<HostTimeline> host;  ///< of the whole process, whatever the device; none where it was not sampled
+  std::vector<Pause> pauses;         ///< of recording, during which no change was seen
+  std::optional<HostTimeline> host;  ///< of the whole process, for every device; nullopt if it was not sampled
 };
 
 /// Fails only when the recording does not contain the requested device.
 Result<Timeline> analyze_timeline(const Store& store, const Symbols& symbols, const TimelineOptions& options);
 
-/// Of all devices and threads together; at most `most` of each. Where there are more steps, every second, fifth, tenth,
+/// Of all devices and threads together; at most `most` of each. If there are more steps, every second, fifth, tenth,
 /// ... is listed.
 [[nodiscard]] TimelineBands find_bands(const Store& store, const Attribution& attribution, std::size_t most);
 
-/// Of `count` steps, every how many there is room for: the least of 1, 2, 5, 10, 20, ... with which at most `most`
-/// are left.
+/// The stride at which `count` steps are listed: the least of 1, 2, 5, 10, 20, ... with which at most `most` are left.
 [[nodiscard]] std::size_t step_stride(std::size_t count, std::size_t most);
 
-/// The phase that takes most of each of `cells` equal parts of the duration; none where the most is in no phase. Empty
-/// where there are no phases, or more than cells.
+/// The phase with the largest share of each of `cells` equal parts of the duration; nullopt if most of it is in no
+/// phase. Empty if there are no phases, or more than cells.
 [[nodiscard]] std::vector<std::optional<Phase>> phase_cells(const TimelineBands& bands, std::uint64_t duration_ns,
                                                             std::size_t cells);
 
-inline constexpr std::size_t kMaxLayers = 8;  ///< that a plot has colours for, beside categories
+inline constexpr std::size_t kMaxLayers = 8;  ///< number of layers with colours in plots, besides categories
 
-/// Adds to TimelineSeries::splits of the timeline of this store, with at most `top` call sites for each device: those
-/// that held most at its peak. `filter` is the timeline's.
+/// Adds to TimelineSeries::splits of the timeline of this store, with at most `top` call sites for each device: the
+/// largest at its peak. `filter` is the timeline's.
 void add_call_sites(Timeline& timeline, const Store& store, Symbols& symbols, std::size_t top = kMaxLayers,
                     const BlockFilter& filter = {});
 

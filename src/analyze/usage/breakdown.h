@@ -1,4 +1,4 @@
-// What held memory at a point in time: component, layer or module × category × phase.
+// Memory at a point in time, by component, layer or module × category × phase.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@
 namespace tidemark {
 
 struct BreakdownOptions {
-  std::optional<OwnerKind> by;  ///< the first of BreakdownDevice::groups; none: the first that is known
+  std::optional<OwnerKind> by;  ///< the first of BreakdownDevice::groups; nullopt: the first one with data
   Moment at;
   std::optional<std::string> device;  ///< only this one: "cuda:0"
   std::size_t top = 20;               ///< rows of each of the groups to list; 0 = all
@@ -32,22 +32,22 @@ struct BreakdownOptions {
 struct OwnedBytes {
   std::uint64_t bytes = 0;
   std::uint64_t blocks = 0;
-  double share = 0;  ///< of what the device had allocated
+  double share = 0;  ///< share of the device's allocated bytes
 };
 
 struct CategoryBytes : OwnedBytes {
   Category category = Category::unknown;
-  std::uint64_t exact_bytes = 0;   ///< whose category is known from pointers
-  std::uint64_t tensor_bytes = 0;  ///< of the storages in these, as the program says; allocators round up
+  std::uint64_t exact_bytes = 0;   ///< bytes with a category known from pointers
+  std::uint64_t tensor_bytes = 0;  ///< of the storages in these, as reported by the program; allocators round up
 
-  /// How the category of all these blocks is known.
+  /// Confidence of the category of all these blocks.
   [[nodiscard]] Confidence confidence() const {
     if (category == Category::unknown) return Confidence::unknown;
     return exact_bytes == bytes ? Confidence::exact : Confidence::estimated;
   }
 };
 
-/// What one category, allocated in one phase, holds of a row.
+/// Part of a row in one category, allocated in one phase.
 struct BreakdownCell {
   Category category = Category::unknown;
   Phase phase = Phase::other;
@@ -78,8 +78,9 @@ struct BreakdownDevice {
   std::optional<std::uint64_t> at_ns;
   std::uint64_t allocated_bytes = 0;
   std::uint64_t unrecorded_bytes = 0;     ///< of these, in no recorded block
-  std::vector<CategoryBytes> categories;  ///< that hold memory, most bytes first; unknown last
-  /// By BreakdownOptions::by, then by what else is known of component, phase and module; the same of all devices.
+  std::vector<CategoryBytes> categories;  ///< categories that hold memory, most bytes first; unknown last
+  /// By BreakdownOptions::by, then by the remaining ones of component, phase and module with data; the same for all
+  /// devices.
   std::vector<BreakdownGroup> groups;
 };
 
@@ -88,12 +89,11 @@ struct Breakdown {
   std::vector<BreakdownDevice> devices;
 };
 
-/// Fails when the recording does not contain the requested device, or when nothing is known of what the memory is to be
-/// broken down by.
+/// Fails if the recording does not contain the requested device, or has no data for the requested breakdown.
 Result<Breakdown> analyze_breakdown(const Store& store, const Symbols& symbols, const Attribution& attribution,
                                     const BreakdownOptions& options);
 
-/// What a recording knows of the owners of its memory, in short: for commands that go on with an overview.
+/// Summary of the owners of a recording's memory: for commands that go on with an overview.
 struct PeakOwners {
   std::shared_ptr<const Breakdown> breakdown;  ///< at the peak; null where the recording has no data of its own for it
   std::vector<std::vector<Advice>> advice;     ///< by index into Overview::devices; empty likewise

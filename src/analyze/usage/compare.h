@@ -1,4 +1,4 @@
-// What changed between two runs: totals of each device, and which stacks hold more or less at the peak or allocate more
+// Differences between two runs: totals of each device, and stacks that hold more or less at the peak or allocate more
 // or less over time.
 #pragma once
 
@@ -48,13 +48,13 @@ inline constexpr EnumName<CompareBy> kCompareByNames[] = {{CompareBy::peak, "pea
 
 struct CompareOptions {
   CompareBy by = CompareBy::peak;
-  bool ignore_lines = false;          ///< stacks are the same even where lines have moved
+  bool ignore_lines = false;          ///< stacks are equal even if line numbers have changed
   std::optional<std::string> device;  ///< only this one: "cuda:0"
   std::size_t top = 20;               ///< rows to list for each device; 0 = all
-  std::optional<Budget> budget;       ///< what B's peak allocated may be over A's
+  std::optional<Budget> budget;       ///< allowed increase of B's peak allocated over A's
 };
 
-/// What one stack did on one device.
+/// Totals of one stack on one device.
 struct StackTotals {
   std::uint8_t device = 0;       ///< index into Overview::devices
   StackId stack;                 ///< as Holders::of() gives it
@@ -74,7 +74,7 @@ struct ComparedRecording {
   std::shared_ptr<const Breakdown> breakdown = {};  ///< at the peak; null if owners are unknown or blocks are chosen
 };
 
-/// With what `holders` lists. Devices keep the totals of all blocks.
+/// With the blocks that `holders` lists. Devices keep the totals of all blocks.
 [[nodiscard]] ComparedRecording reduce_for_compare(Store&& store, const Holders& holders = {});
 [[nodiscard]] ComparedRecording reduce_for_compare(const Store& store, const Holders& holders = {});
 
@@ -87,7 +87,7 @@ struct ComparedValue {
   bool operator==(const ComparedValue&) const = default;
 };
 
-/// A value of a device, where it is known.
+/// A value of a device in both runs, if known.
 struct ComparedTotal {
   std::optional<std::uint64_t> a;
   std::optional<std::uint64_t> b;
@@ -99,7 +99,7 @@ struct ComparedTotal {
 
 enum class ChangeKind : std::uint8_t {
   added,      ///< no block of the stack is in A on this device
-  removed,    ///< none in B
+  removed,    ///< not in B
   grew,       ///< more bytes, or as many in more blocks
   shrank,     ///< less
   unchanged,  ///< as many bytes in as many blocks
@@ -113,7 +113,7 @@ inline constexpr EnumName<ChangeKind> kChangeKindNames[] = {{ChangeKind::added, 
   return name_in(kChangeKindNames, kind);
 }
 
-/// Stacks of one kind, by what the comparison is about.
+/// Changed stacks of one kind.
 struct ChangeGroup {
   std::uint64_t stacks = 0;
   std::int64_t bytes = 0;  ///< the sum of their changes
@@ -121,7 +121,7 @@ struct ChangeGroup {
 
 struct ComparedStack {
   ChangeKind kind = ChangeKind::unchanged;
-  NamedStack stack;  ///< as in B; where it is not in B, as in A
+  NamedStack stack;  ///< as in B; as in A if it is not in B
   ComparedValue peak_bytes;
   ComparedValue peak_blocks;
   ComparedValue traffic_bytes;
@@ -155,10 +155,10 @@ struct ComparedDevice {
   std::int64_t other_change = 0;    ///< the sum of their changes
 };
 
-/// A device whose peak allocated in B is over A's by more than the budget.
+/// A device with a peak allocated in B over A's by more than the budget.
 struct OverBudget {
   Device device;
-  std::optional<std::uint64_t> a;  ///< none: not in A, counted from 0
+  std::optional<std::uint64_t> a;  ///< nullopt: not in A, counted from 0
   std::uint64_t b = 0;
 };
 
@@ -166,15 +166,15 @@ struct Comparison {
   RecordingInfo a;
   RecordingInfo b;
   CompareBy by = CompareBy::peak;
-  std::optional<OwnerKind> owners;  ///< what is compared in place of stacks
+  std::optional<OwnerKind> owners;  ///< the compared kind of owner, instead of stacks
   StackMatching matching;
-  std::vector<ComparedDevice> devices;  ///< those of A, then those only in B
+  std::vector<ComparedDevice> devices;  ///< devices of A, then devices only in B
   std::optional<Budget> budget;
   std::vector<OverBudget> over_budget;
   std::uint64_t checked_devices = 0;  ///< number of devices compared with the budget
 };
 
-/// `symbols_a` and `symbols_b` name what is in `a` and `b`. Fails when neither contains the requested device.
+/// `symbols_a` and `symbols_b` resolve names in `a` and `b`. Fails if neither contains the requested device.
 Result<Comparison> analyze_compare(const ComparedRecording& a, Symbols& symbols_a, const ComparedRecording& b,
                                    Symbols& symbols_b, const CompareOptions& options);
 

@@ -1,4 +1,4 @@
-// The processes of one job side by side: what each needed at most, and which of them stand out.
+// The processes of one job side by side: the maximum memory of each, and outliers.
 #pragma once
 
 #include <cstddef>
@@ -19,28 +19,29 @@ struct OtherGpu {
   Device device;
   std::uint64_t peak_allocated_bytes = 0;
   NamedStack stack;  ///< the call site that held most at that peak
-  /// Whose device it is: the rank that uses it most, on the same machine, where no two ranks of that machine use one
-  /// GPU most. None: no rank's.
+  /// Rank of the device: the rank with its highest use, on the same machine, if no two ranks of that machine have their
+  /// highest use on one GPU. nullopt: no rank's.
   std::optional<std::int32_t> rank = {};
 };
 
 /// One recording. Peaks are of `device`.
 struct RankRow {
-  std::size_t index = 0;  ///< of the recording among those given
+  std::size_t index = 0;  ///< of the recording among the given ones
   RecordingInfo recording;
   bool child = false;            ///< a DataLoader worker, or started by another one of the processes
   std::optional<bool> chosen;    ///< Summary::chosen
-  std::optional<Device> device;  ///< the GPU with the highest peak allocated, else the CPU; none: nothing was allocated
+  std::optional<Device> device;  ///< the GPU with the highest peak allocated, else the CPU; nullopt: nothing was
+                                 ///< allocated
   std::uint64_t peak_allocated_bytes = 0;
   std::optional<std::uint64_t> peak_reserved_bytes;
-  std::optional<std::uint64_t> device_used_bytes;  ///< by the driver, at its peak; none without samples
+  std::optional<std::uint64_t> device_used_bytes;  ///< reported by the driver, at its peak; nullopt without samples
   std::vector<OtherGpu> other_gpus;                ///< GPUs by number
   bool out_of_memory = false;                      ///< on any device
   std::optional<double> difference;                ///< of the peak allocated to the median, as a share of the median
   bool outlier = false;
 };
 
-/// Processes that can be compared: all main processes whose device is of one type, or all their children likewise.
+/// Comparable processes: all main processes with a device of one type, or all child processes with one.
 struct RankGroup {
   DeviceType type = DeviceType::cuda;
   bool children = false;
@@ -48,12 +49,12 @@ struct RankGroup {
   std::uint64_t median_bytes = 0;  ///< of the peaks allocated; of an even number the mean of the middle two
   std::uint64_t limit_bytes = 0;   ///< an outlier differs from the median by more
 
-  /// Of less than three none can be told to be the odd one.
+  /// Fewer than three processes have no outlier.
   [[nodiscard]] bool has_outliers() const { return count >= 3; }
 };
 
 struct RankComparison {
-  std::vector<RankRow> rows;      ///< by rank, those without one last; main processes before their children
+  std::vector<RankRow> rows;      ///< by rank, rows without one last; main processes before their children
   std::vector<RankGroup> groups;  ///< in order of the rows
 };
 
@@ -66,15 +67,14 @@ struct RankComparison {
 
 /// The summaries of several processes.
 struct JobSummary {
-  std::optional<RankComparison> ranks;    ///< none of a single recording
-  std::vector<const Summary*> summaries;  ///< in the order of the table; those that are shown in detail
+  std::optional<RankComparison> ranks;    ///< nullopt for a single recording
+  std::vector<const Summary*> summaries;  ///< in the order of the table; the summaries shown in detail
 };
 
-/// Fails, listing the ranks that are there, when none of them is the one that was asked for.
+/// Fails, listing the available ranks, if the requested rank is not among them.
 Result<void> check_rank(const std::vector<RankRow>& rows);
 
-/// Of the rank that was asked for there are details, else of all where these are `detailed` at most. `summaries` has to
-/// outlive the result.
+/// Details of the requested rank, else of all if there are at most `detailed`. `summaries` has to outlive the result.
 [[nodiscard]] Result<JobSummary> compare_summaries(const std::vector<Summary>& summaries, std::size_t detailed);
 
 }  // namespace tidemark

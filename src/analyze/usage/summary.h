@@ -1,4 +1,4 @@
-// What ran, how much memory it took on each device, and which call sites held it at the peak.
+// The program, its memory on each device, and the call sites that held it at the peak.
 #pragma once
 
 #include <cstdint>
@@ -29,22 +29,23 @@ struct SummaryOptions {
   /// Of the same recording, for the ledgers: as a LedgerCollector chose them while it was read, or collect_samples()
   /// from a Store.
   std::vector<DeviceSamples> samples = {};
-  HostUsage host = {};            ///< likewise
-  HostLedgers host_ledgers = {};  ///< likewise
-  /// Loads the recording's blocks, which only the explanation of an out-of-memory error needs; none: it is left out.
+  HostUsage host = {};            ///< of the same recording
+  HostLedgers host_ledgers = {};  ///< of the same recording
+  /// Loads the recording's blocks, which only the explanation of an out-of-memory error needs; null: no explanation.
   std::function<Result<std::shared_ptr<const AttributedStore>>()> load_blocks = {};
-  std::optional<std::uint64_t> rank = {};    ///< whose details are asked for
-  PeakOwners owners = {};                    ///< categories and advice; what is not known is left out
-  std::shared_ptr<const Store> blocks = {};  ///< of the recording, where `holders` are not the default ones
+  std::optional<std::uint64_t> rank = {};    ///< rank to show in detail
+  PeakOwners owners = {};                    ///< categories and advice; unknown ones are left out
+  std::shared_ptr<const Store> blocks = {};  ///< of the recording, if `holders` are not the default ones
   Holders holders = {};                      ///< to list in place of all call sites
 };
 
 /// With the call sites, or owners, that held memory at the peak; shares are of the peak.
 struct SummaryDevice : CallSites {
   DeviceSummary totals;
-  std::uint64_t unrecorded_at_peak_bytes = 0;  ///< of the peak, what is in no recorded block; 0 where some are chosen
-  std::vector<CategoryBytes> categories;       ///< at the peak; empty where the recording does not know them
-  std::vector<Advice> advice;                  ///< most saving first; likewise
+  std::uint64_t unrecorded_at_peak_bytes = 0;  ///< bytes of the peak that are in no recorded block; 0 if a filter
+                                               ///< selects some
+  std::vector<CategoryBytes> categories;       ///< at the peak; empty if the recording does not contain them
+  std::vector<Advice> advice;                  ///< largest saving first; empty if the recording does not contain them
 };
 
 struct SummaryOutOfMemory {
@@ -55,18 +56,18 @@ struct SummaryOutOfMemory {
 
 struct Summary {
   RecordingInfo recording;
-  std::optional<bool> chosen;  ///< whether it is of SummaryOptions::rank; none where that was not given
+  std::optional<bool> chosen;  ///< whether it belongs to SummaryOptions::rank; nullopt if that was not given
   std::vector<SummaryDevice> devices;
   std::vector<SummaryOutOfMemory> out_of_memory;  ///< the first ten
-  std::optional<OomFailure> failure;    ///< the latest of them, explained; none where its blocks could not be loaded
+  std::optional<OomFailure> failure;    ///< the latest of them, explained; nullopt if its blocks could not be loaded
   std::vector<LedgerExtremes> ledgers;  ///< of devices with samples
   HostUsage host;
-  std::optional<SampledBytes> pinned;  ///< page-locked memory from CUDA, by its events; none: none was recorded
+  std::optional<SampledBytes> pinned;  ///< page-locked memory from CUDA, by its events; nullopt: none was recorded
   HostLedgers host_ledgers;
   std::optional<double> leak_bytes_per_step = {};  ///< as in PeakOwners
 };
 
-/// Page-locked host memory that CUDA gave to the process; none where none was recorded.
+/// Page-locked host memory that CUDA allocated for the process; nullopt if none was recorded.
 [[nodiscard]] std::optional<SampledBytes> pinned_memory(const Overview& overview);
 
 /// Fails only when the recording does not contain the requested device.

@@ -1,5 +1,4 @@
-// Live blocks at a given time, grouped: which stacks, sizes, devices, threads, streams, pools, annotations or owners
-// hold how much.
+// Live blocks at a given time, grouped by stack, size, device, thread, stream, pool, annotation or owner.
 #pragma once
 
 #include <cstdint>
@@ -83,9 +82,9 @@ struct StreamHandle {
   std::uint64_t handle = 0;
 };
 
-/// What the program said of blocks when they were allocated, see annotations_of_blocks().
+/// The program's annotations of blocks when they were allocated, see annotations_of_blocks().
 struct BlockAnnotation {
-  std::optional<std::string> name;  ///< none: nothing
+  std::optional<std::string> name;  ///< nullopt: no annotation
 };
 
 struct TableRow {

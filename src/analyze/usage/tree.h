@@ -23,16 +23,16 @@ struct TreeOptions {
   Moment at;
   std::optional<std::string> device;  ///< only this one: "cuda:0"
   std::size_t depth = kMaxDepth;      ///< levels to list, at least 1
-  double min_share = 0.01;            ///< leave out what holds less than this share of the section
+  double min_share = 0.01;            ///< leave out nodes below this share of the section
   bool by_count = false;              ///< order and shares by number of blocks instead of bytes
   bool skip_interpreter = false;      ///< leave out native frames above Python code, which only run it
   /// Leave out all frames but the Python code of the user's project; what they allocate counts as their caller's own.
   bool project_only = false;
   BlockFilter filter = {};
-  const OwnerGroups* groups = nullptr;  ///< below whose owners the stacks are; by module: a tree of modules
+  const OwnerGroups* groups = nullptr;  ///< places stacks below their owners; by module: a tree of modules
 };
 
-/// What is below a node (or the root) but not listed, because it holds too little or is too deep.
+/// Nodes below a node (or the root) that are not listed, because they are too small or too deep.
 struct HiddenNodes {
   std::uint64_t count = 0;  ///< of direct callees
   std::uint64_t bytes = 0;
@@ -57,7 +57,7 @@ struct TreeSection {
   std::uint64_t unrecorded_bytes = 0;  ///< of these, in no recorded block and so in no node
   std::uint64_t no_stack_bytes = 0;    ///< in recorded blocks without a stack
   std::uint64_t no_stack_blocks = 0;
-  std::uint64_t outside_bytes = 0;  ///< in stacks all of whose frames TreeOptions::project_only leaves out
+  std::uint64_t outside_bytes = 0;  ///< in stacks with only frames that TreeOptions::project_only leaves out
   std::uint64_t outside_blocks = 0;
   std::uint64_t blocks = 0;
   std::vector<TreeNode> nodes;  ///< parents before children, siblings largest first
