@@ -90,7 +90,7 @@ Advice describe(const advice::Subject& subject, const AdviceRule& entry, const s
   return found;
 }
 
-/// `add_saving`: to the description, of the blocks that a rule found. `whole`: what savings are a part of.
+/// `add_saving`: completes the description with the blocks that a rule found. `whole`: total for shares.
 template <typename Faults, typename AddSaving>
 std::vector<Advice> describe_all(const advice::Subject& subject, const Faults& faults, std::uint64_t whole,
                                  std::uint64_t change_count, const AddSaving& add_saving) {
@@ -108,7 +108,8 @@ std::vector<Advice> describe_all(const advice::Subject& subject, const Faults& f
 
 struct Adviser::Device {
   advice::Subject subject;
-  std::vector<std::pair<std::size_t, std::vector<EarlierFree>>> faults;  // index into kRules, what would be away
+  std::vector<std::pair<std::size_t, std::vector<EarlierFree>>> faults;  // index into kRules, and the blocks that would
+                                                                         // be freed
 };
 
 Adviser::Adviser(const Store& store, Symbols& symbols, const Attribution& attribution, const TrainingSteps* steps)
@@ -148,7 +149,7 @@ std::vector<Advice> Adviser::at_peak(std::size_t device) {
 std::vector<Advice> Adviser::at_failure(const OutOfMemory& failure) {
   const auto& [subject, found_faults] = analyze(failure.device);
   auto faults = found_faults;
-  // What the call before keeps is there, also where nothing was allocated or freed since it failed.
+  // Blocks kept by the failed call are alive, even without any event since its failure.
   const bool follows = std::ranges::any_of(store_.out_of_memory, [&](const OutOfMemory& before) {
     return before.change_count == failure.change_count && before.time_ns < failure.time_ns;
   });

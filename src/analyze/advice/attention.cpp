@@ -10,7 +10,7 @@
 namespace tidemark::advice {
 namespace {
 
-/// So many blocks before a gradient of softmax are looked at: those of a dropout, a mask, a copy in other precision.
+/// Maximum number of blocks examined before a gradient of softmax: of a dropout, a mask, a copy in other precision.
 constexpr std::size_t kMaxBetween = 8;
 
 /// A mask has one byte for each element; a copy may have twice or half of the precision.
@@ -48,7 +48,7 @@ class Matrices {
     return definitions_.text(definitions_.autograd_nodes[id.value].type);
   }
 
-  // Of softmax, whose result is multiplied by the values. That of a loss is a log_softmax, or is not multiplied.
+  // The gradient of a softmax whose result is multiplied by the values. A loss has a log_softmax, or is not multiplied.
   [[nodiscard]] bool is_gradient(std::size_t n) const {
     const std::string_view softmax = node(n);
     if (softmax.find("SoftmaxBackward") == std::string_view::npos ||
@@ -63,7 +63,7 @@ class Matrices {
     return false;
   }
 
-  // Where no backward pass tells, code of attention that calls torch.nn.functional.softmax().
+  // Without a backward pass as evidence: code of attention that calls torch.nn.functional.softmax().
   [[nodiscard]] bool is_result(std::size_t n) const {
     const StackId stack = blocks_.stack[subject_.blocks[n].value];
     if (!stack.valid() || stack.value >= definitions_.stacks.size() || owner(n).phase == Phase::backward) return false;
@@ -73,7 +73,7 @@ class Matrices {
            definitions_.text(definitions_.locations[location.value].function) == "softmax";
   }
 
-  // What the module makes in a row that has as many elements as the result, or the gradient, of softmax.
+  // Consecutive blocks of the module with as many elements as the result, or the gradient, of softmax.
   void add_run(std::size_t at) {
     const auto belongs = [&](std::size_t n) {
       return owner(n).module == owner(at).module && owner(n).phase == owner(at).phase &&
@@ -89,7 +89,7 @@ class Matrices {
   const Subject& subject_;
   const Blocks& blocks_;
   const Definitions& definitions_;
-  std::set<std::pair<StackId, std::uint64_t>> results_;  // stack and bytes of what softmax makes in forward passes
+  std::set<std::pair<StackId, std::uint64_t>> results_;  // stack and bytes of softmax results in forward passes
   std::set<std::size_t> added_;                          // indices into Subject::blocks
   std::vector<EarlierFree> frees_;
 };

@@ -17,9 +17,8 @@ struct LayerPass {
   std::uint64_t forward_end = 0;               ///< of a layer that is recomputed: of its call in the forward pass
 };
 
-// Between a layer's forward and its backward only what enters it is kept: of the layer before, the block that it made
-// last. In its backward all of its activations are there again, as without checkpointing. `phase`: in which the layers'
-// activations are made.
+// Between a layer's forward and its backward, only its input is kept: the last block of the layer before. In its
+// backward all of its activations exist again, as without checkpointing. `phase`: phase of the layers' activations.
 std::vector<EarlierFree> recompute_each_layer(const Subject& subject, Phase phase) {
   const Blocks& blocks = subject.store.blocks;
   std::map<std::string, std::size_t> numbers;
@@ -57,7 +56,7 @@ std::vector<EarlierFree> recompute_each_layer(const Subject& subject, Phase phas
     const bool others_follow = next != begins.end() && *next < pass.backward_at;
     if (phase == Phase::recomputation && !others_follow) continue;
     for (std::size_t n = 0; n + 1 < pass.blocks.size(); ++n) frees.push_back({pass.blocks[n], end, pass.backward_at});
-    // The next layer's checkpoint would keep what enters it from the forward pass on.
+    // The next layer's checkpoint would keep its input from the forward pass on.
     const std::uint64_t made = blocks.birth_change[pass.blocks.back().value];
     if (pass.forward_end != 0) frees.push_back({pass.blocks.back(), pass.forward_end, made, {}, true});
   }

@@ -1,5 +1,4 @@
-// Copies of the model's tensors: of a checkpoint that is saved or was loaded, of a model, and what FSDP gathers of all
-// ranks.
+// Copies of the model's tensors: of a saved or loaded checkpoint, of a model, and parameters gathered by FSDP.
 #include <cstdint>
 #include <map>
 #include <string>
@@ -10,14 +9,14 @@
 namespace tidemark::advice {
 namespace {
 
-/// A module whose parameters FSDP gathers, in one forward pass.
+/// A module with parameters gathered by FSDP, in one forward pass.
 struct GatheredUnit {
   ModulePathId module;
   std::vector<BlockId> gathered;
   std::uint64_t used_until = 0;  ///< by the forward pass
 };
 
-/// The units that a module is in, or is: those whose path its own begins with.
+/// The units that contain, or are, a module: those with a prefix of its path.
 class Units {
  public:
   explicit Units(const Subject& subject) : modules_(subject.attribution.modules) {

@@ -14,7 +14,7 @@ struct LoopPass {
   std::vector<BlockId> made;    ///< by the model and the loss
 };
 
-/// Of calls in order of time, those that are of the same line of code as the first, each after inputs were made.
+/// Among calls in order of time, the calls from the same line of code as the first, each after inputs were made.
 std::vector<LoopPass> passes_of_loop(const Subject& subject, std::vector<ModelCall> calls) {
   const Blocks& blocks = subject.store.blocks;
   const auto stack_of = [&](const ModelCall& call) { return blocks.stack[call.blocks.front().value]; };
@@ -41,8 +41,8 @@ std::vector<LoopPass> passes_of_loop(const Subject& subject, std::vector<ModelCa
 
 }  // namespace
 
-// As if a backward pass had run after each call: what the call has saved is gone when the next one's inputs are made,
-// and gradients are there from the first of these passes on. Calls are of one loop, each with inputs of its own.
+// As if a backward pass had run after each call: tensors saved by the call are freed before the next one's inputs are
+// made, and gradients exist from the first of these passes on. The calls are of one loop, each with separate inputs.
 std::vector<EarlierFree> forwards_before_backward(const Subject& subject) {
   const Blocks& blocks = subject.store.blocks;
   std::vector<EarlierFree> frees;

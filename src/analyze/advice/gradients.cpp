@@ -9,7 +9,7 @@
 namespace tidemark::advice {
 namespace {
 
-/// What backward passes allocated, by module and size, in order of birth.
+/// Blocks allocated by backward passes, by module and size, in order of birth.
 class BackwardBlocks {
  public:
   explicit BackwardBlocks(const Subject& subject) : store_(subject.store) {
@@ -19,7 +19,8 @@ class BackwardBlocks {
     }
   }
 
-  /// The first one like this born in the span, and freed: the new value of a gradient, which is added to the old one.
+  /// The first similar block that is born in the span and freed: the new value of a gradient, which is added to the old
+  /// one.
   [[nodiscard]] std::optional<std::uint64_t> freed_like(BlockId gradient, const Owner& owner,
                                                         const PhaseSpan& span) const {
     const auto alike = blocks_.find(key(gradient, owner));
@@ -44,9 +45,9 @@ class BackwardBlocks {
 
 }  // namespace
 
-// A forward pass that comes right after an optimizer step does not need the gradients of that step. One that comes
-// after a backward pass does: gradients are being accumulated. Had a gradient been freed, the backward pass would keep
-// the new value that it adds to it now: so it is away until that is freed, if it lives so long.
+// A forward pass right after an optimizer step does not need the gradients of that step. A forward pass after a
+// backward pass does: gradients are being accumulated. If a gradient had been freed, the backward pass would keep the
+// new value that it now adds to it: so it is absent until that value is freed, if it lives so long.
 std::vector<EarlierFree> gradients_in_forward(const Subject& subject) {
   const std::vector<PhaseSpan>& spans = subject.spans;
   std::optional<BackwardBlocks> backward;  // for a program that has the fault
@@ -70,7 +71,7 @@ std::vector<EarlierFree> gradients_in_forward(const Subject& subject) {
   return frees;
 }
 
-// With gradient_as_bucket_view the gradients are parts of the buckets, which stay.
+// With gradient_as_bucket_view the gradients are views of the buckets, which stay.
 std::vector<EarlierFree> gradient_buckets(const Subject& subject) {
   std::vector<EarlierFree> frees;
   bool has_buckets = false;

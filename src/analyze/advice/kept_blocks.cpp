@@ -1,4 +1,4 @@
-// Blocks that a reference keeps: those of several steps that are let go of together, those of a call that ran out of
+// Blocks kept by a reference: blocks of several steps that are freed together, and blocks of a call that ran out of
 // memory.
 #include <algorithm>
 #include <map>
@@ -14,12 +14,12 @@ namespace {
 /// So many results are collected.
 constexpr std::size_t kMinResults = 16;
 
-/// So often a tensor is made anew, larger than before.
+/// Minimum number of times that a tensor is reallocated with a larger size.
 constexpr std::size_t kMinEnlargements = 4;
 /// PyTorch's allocator leaves a rest of up to so much in a large block.
 constexpr std::uint64_t kMaxUnsplit = std::uint64_t{1} << 20;
 
-// A caller's node in the tree of stacks has a smaller number than those that it calls.
+// In the tree of stacks, a caller's node has a smaller number than its callees.
 bool is_below(const Definitions& definitions, StackId stack, StackId node) {
   while (stack.valid() && stack.value > node.value) stack = definitions.stacks[stack.value].parent;
   return stack == node;
@@ -39,7 +39,7 @@ StackId first_apart(const Definitions& definitions, StackId stack, StackId other
   return apart;
 }
 
-/// Where a thread next asks for memory after a request of it failed, which may fail too; invalid: it does not.
+/// The next request of a thread after its failed request, which may fail too; invalid: there is none.
 StackId next_request(const Subject& subject, const OutOfMemory& failure) {
   const Blocks& blocks = subject.store.blocks;
   const auto next = std::find_if(subject.made_since(failure.change_count), subject.blocks.end(), [&](BlockId block) {
@@ -64,9 +64,9 @@ std::vector<EarlierFree> kept_over_steps(const Subject& subject) {
   return frees;
 }
 
-// From the outermost frame on, the stacks of a failed request and of what its thread allocates next, in the handler,
-// are the same up to the code with the try statement. What was made below the first frame that differs, without a
-// break, is what the call made that failed: the exception's traceback has its frames, and these have their variables.
+// From the outermost frame on, the stacks of a failed request and of its thread's next allocation, in the handler, are
+// the same up to the code with the try statement. Blocks allocated consecutively below the first different frame belong
+// to the failed call: the exception's traceback has its frames, and these have their variables.
 std::vector<EarlierFree> failed_call(const Subject& subject) {
   const Blocks& blocks = subject.store.blocks;
   std::map<BlockId, EarlierFree> frees;
@@ -92,7 +92,7 @@ std::vector<EarlierFree> failed_call(const Subject& subject) {
   return list;
 }
 
-// Each block is freed after the next one of its stack was allocated, which is larger: as if the parts were collected
+// Each block is freed after the next and larger one of its stack was allocated: as if the parts were collected
 // elsewhere.
 std::vector<EarlierFree> repeated_concatenation(const Subject& subject) {
   const Blocks& blocks = subject.store.blocks;
@@ -126,13 +126,13 @@ std::vector<EarlierFree> repeated_concatenation(const Subject& subject) {
   return frees;
 }
 
-// Blocks of one stack, made in calls of modules without autograd nodes, that are freed together, with nothing allocated
-// in between: what holds them is one list. Each is read until the next one is made.
+// Blocks of one stack, made in calls of modules without autograd nodes, that are freed together, with no allocation in
+// between: one list holds them. Each is read until the next one is made.
 std::vector<EarlierFree> collected_results(const Subject& subject) {
   const Blocks& blocks = subject.store.blocks;
   if (blocks.sequence.empty()) return {};
   const auto births_until = [&](std::uint32_t change) { return subject.made_since(change) - subject.blocks.begin(); };
-  std::map<std::pair<StackId, std::ptrdiff_t>, std::vector<BlockId>> groups;  // by the time at which they are freed
+  std::map<std::pair<StackId, std::ptrdiff_t>, std::vector<BlockId>> groups;  // by the time of their free
   for (const BlockId block : subject.blocks) {
     const Owner& owner = subject.owner(block);
     const bool may_be = owner.making == AllocationOrigin::nothing_known &&

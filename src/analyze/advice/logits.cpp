@@ -1,4 +1,4 @@
-// Tensors as large as the logits: the output of the head, its copies in 32 bits, and what the loss makes of them.
+// Tensors of the logits' size: the output of the head, its copies in 32 bits, and intermediate results of the loss.
 #include <algorithm>
 #include <cstdint>
 
@@ -7,8 +7,8 @@
 namespace tidemark::advice {
 namespace {
 
-/// The most bytes that the head makes at once in a forward pass. Where no module is known to be one, code that belongs
-/// to it does.
+/// The most bytes that the head allocates at once in a forward pass. If no module is known to be a head, code that
+/// belongs to the head counts.
 std::uint64_t logits_bytes(const Subject& subject) {
   std::uint64_t by_module = 0;
   std::uint64_t by_code = 0;

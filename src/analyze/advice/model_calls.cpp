@@ -51,7 +51,7 @@ class CallFinder {
  private:
   [[nodiscard]] const Parts& parts(BlockId block) const { return parts_[subject_.owner(block).module.value]; }
 
-  // What an operator frees before it returns, such as a workspace, is not its result.
+  // Blocks that an operator frees before it returns, such as a workspace, are not its result.
   void drop_temporaries(std::uint64_t change) {
     std::vector<BlockId>& made = call_.blocks;
     while (!made.empty() && blocks_.death_change[made.back().value] < change) made.pop_back();
@@ -76,8 +76,8 @@ class CallFinder {
     call_ = {};
   }
 
-  // A block is needed until the innermost call is over that goes on after it: the variables of that call may have it.
-  // Where that runs a list of modules, each gets the result of the one before, which is freed when it returns.
+  // A block is needed until the innermost call ends that goes on after it: the variables of that call may hold it. If
+  // that call runs a list of modules, each gets the result of the one before, which is freed when it returns.
   void find_held() {
     std::vector<std::uint64_t> ends;  // by number of parts: where the call of the module with that path ends
     std::vector<std::uint64_t> next_ends;
@@ -92,7 +92,7 @@ class CallFinder {
       for (std::size_t depth = 0; depth <= path.size(); ++depth) {
         ends.push_back(depth <= common ? next_ends[depth] : next);
       }
-      // The result of all of it, or what a library keeps.
+      // The final result, or memory kept by a library.
       if (is_last || subject_.owner(block).category == Category::workspace) continue;
       const Parts& next_path = parts(call_.blocks[n + 1]);
       const bool in_list =

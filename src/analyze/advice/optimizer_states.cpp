@@ -1,4 +1,4 @@
-// What gradients and the optimizer hold for parameters that are not trained, and more than is needed for those that
+// Gradients and optimizer states of parameters that are not trained, and more than the required state of those that
 // are.
 #include <algorithm>
 #include <map>
@@ -16,7 +16,7 @@ namespace {
 using Role = ModelTensor::Role;
 using ParameterKey = std::pair<NnModuleId, StringId>;
 
-/// What the program said of its parameters, and of gradients and states for them.
+/// Parameters that the program reported, with their gradients and optimizer states.
 class Parameters {
  public:
   explicit Parameters(const Definitions& definitions) {
@@ -29,14 +29,14 @@ class Parameters {
     for (auto& [key, parameter] : parameters_) std::ranges::stable_sort(parameter.said, {}, &Said::time_ns);
   }
 
-  /// Null where it was not told itself.
+  /// Null if the parameter itself was not reported.
   [[nodiscard]] const ModelTensor* parameter_of(const ModelTensor& tensor) const {
     const auto found = parameters_.find(key(tensor));
     return found == parameters_.end() ? nullptr : found->second.latest;
   }
 
-  /// When the parameter of a tensor in a block needs no gradient: from when it was last said to need one. None: never
-  /// while the block is alive.
+  /// The time from which the parameter of a tensor in a block needs no gradient: after the last report with
+  /// requires_grad. nullopt: never while the block is alive.
   [[nodiscard]] std::optional<EarlierFree> frozen(const Store& store, BlockId block, const ModelTensor& tensor) const {
     EarlierFree away = never_there(store, block);
     const auto found = parameters_.find(key(tensor));
@@ -99,9 +99,9 @@ std::vector<EarlierFree> frozen_optimizer_state(const Subject& subject) {
   return of_frozen_parameters(subject, Role::optimizer_state);
 }
 
-// Adam, which needs most among the common optimizers, gets by with two tensors like the parameter. What a tensor has
-// beyond the parameter's bytes (32 bits for 16), and every one after the second (amsgrad, copies of the parameters), is
-// a choice.
+// Adam, which needs the most state of the common optimizers, needs two tensors like the parameter. Bytes beyond the
+// parameter's size (32 bits for 16), and every tensor after the second (amsgrad, copies of the parameters), are a
+// choice.
 std::vector<EarlierFree> large_optimizer_state(const Subject& subject) {
   constexpr std::size_t kNeeded = 2;
   const Store& store = subject.store;
@@ -126,7 +126,7 @@ std::vector<EarlierFree> large_optimizer_state(const Subject& subject) {
   return frees;
 }
 
-// Fused steps have no temporary tensors. One parameter at a time needs those of the largest one.
+// Fused steps have no temporary tensors. Steps for one parameter at a time need those of the largest parameter.
 std::vector<EarlierFree> optimizer_temporaries(const Subject& subject) {
   const Blocks& blocks = subject.store.blocks;
   std::map<StackId, std::vector<BlockId>> stacks;

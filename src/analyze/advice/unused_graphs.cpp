@@ -1,5 +1,5 @@
-// Autograd graphs that are made in vain: no backward pass goes back through them (validation, generation, teachers), or
-// no optimizer uses the gradients that it computes there.
+// Unused autograd graphs: no backward pass goes through them (validation, generation, teachers), or no optimizer uses
+// the gradients that are computed there.
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
@@ -14,7 +14,7 @@
 namespace tidemark::advice {
 namespace {
 
-/// Whether a request failed while the block was there: nothing says whether a backward pass would have freed it.
+/// Whether a request failed while the block was alive: then a later backward pass might have freed it.
 bool met_failure(const Subject& subject, const EarlierFree& away) {
   return std::ranges::any_of(subject.store.out_of_memory, [&](const OutOfMemory& failure) {
     return subject.store.blocks.birth_change[away.block.value] < failure.change_count &&
@@ -58,13 +58,13 @@ Fate fate_of(const Subject& subject, const ModelCall& call, const std::vector<st
   return fate;
 }
 
-/// The modules that a backward pass goes back through, and those around them.
+/// The modules that a backward pass goes through, and the modules that contain them.
 std::set<NnModuleId> modules_of_backward(const Subject& subject, const PhaseSpan& span) {
   const Definitions& definitions = subject.store.definitions;
   std::set<NnModuleId> modules;
   for (auto block = subject.made_since(span.from);
        block != subject.blocks.end() && subject.store.blocks.birth_change[block->value] < span.to; ++block) {
-    // What is recomputed has modules of its own.
+    // Recomputation has its own module objects in the stack.
     for (const StackId stack : {subject.owner(*block).forward_stack, subject.store.blocks.stack[block->value]}) {
       for (const NnModuleId module : modules_in(definitions, stack)) modules.insert(module);
     }
@@ -72,11 +72,11 @@ std::set<NnModuleId> modules_of_backward(const Subject& subject, const PhaseSpan
   return modules;
 }
 
-/// What one module of a call, with those below it, holds.
+/// Memory of one module of a call, including its children.
 struct Part {
   std::set<NnModuleId> modules;
   std::vector<EarlierFree> held;
-  bool is_used = false;        ///< a backward pass freed some of it, or may have been about to
+  bool is_used = false;        ///< a backward pass freed some of it, or might have later
   bool made_nodes = false;     ///< of autograd
   std::uint64_t sequence = 0;  ///< of the first block
 };
@@ -90,7 +90,7 @@ void add_unused_parts(const Subject& subject, const ModelCall& call, std::vector
   const std::set<NnModuleId> used = modules_of_backward(subject, subject.spans[*backward]);
   std::map<BlockId, EarlierFree> held;
   for (const EarlierFree& away : call.held) held.emplace(away.block, away);
-  std::map<NnModuleId, Part> parts;  // by the outermost module that is not used
+  std::map<NnModuleId, Part> parts;  // by the outermost unused module
   for (const BlockId block : call.blocks) {
     const std::vector<NnModuleId> modules = modules_in(subject.store.definitions, blocks.stack[block.value]);
     const auto top = std::ranges::find_if(modules, [&](NnModuleId module) { return !used.contains(module); });
@@ -112,12 +112,12 @@ void add_unused_parts(const Subject& subject, const ModelCall& call, std::vector
   }
 }
 
-/// Backward passes that begin at the same code: the modules whose parameters get gradients, and those whose gradients
-/// an optimizer had.
+/// Backward passes that begin at the same code: modules with parameter gradients, and modules with gradients in an
+/// optimizer.
 struct Gradients {
   std::set<NnModuleId> made;
   std::set<NnModuleId> used;
-  bool all_known = true;  ///< whose gradients the optimizer had
+  bool all_known = true;  ///< the optimizer's gradients are known for all of them
 };
 
 class UnusedGradients {
@@ -132,7 +132,7 @@ class UnusedGradients {
 
   std::vector<EarlierFree> find() {
     if (asked_.empty()) return {};
-    std::map<StackId, Gradients> gradients;  // by what made the last call
+    std::map<StackId, Gradients> gradients;  // by the stack of the last call's result
     for (const auto& [backward, calls] : calls_) read(backward, gradients[key(calls)]);
     for (const auto& [backward, calls] : calls_) {
       const Gradients& known = gradients[key(calls)];
@@ -151,7 +151,7 @@ class UnusedGradients {
     return modules.empty() ? NnModuleId{} : modules.back();
   }
 
-  /// For each block that a backward pass makes, with the module whose gradient it computes.
+  /// Calls `visit` for each block of a backward pass, with the module whose gradient it computes.
   template <typename Visit>
   void visit(std::size_t backward, const Visit& visit) const {
     const PhaseSpan& span = subject_.spans[backward];
@@ -161,8 +161,8 @@ class UnusedGradients {
     }
   }
 
-  // An optimizer is asked what it has at the end of some of its steps: what it is told between this backward pass and
-  // the next is of this one.
+  // Optimizers report their tensors at the end of some of their steps: reports between this backward pass and the next
+  // belong to this one.
   void read(std::size_t backward, Gradients& gradients) const {
     visit(backward, [&](BlockId block, NnModuleId module) {
       if (subject_.owner(block).category == Category::gradient && module.valid()) gradients.made.insert(module);
@@ -177,15 +177,15 @@ class UnusedGradients {
     }
   }
 
-  // From the beginning of the forward pass up to the first module that is trained: what follows may need its graph to
-  // get there.
+  // From the beginning of the forward pass up to the first trained module: later modules may need their graph to reach
+  // it.
   void add(std::size_t backward, const std::vector<ModelCall>& calls, const Gradients& known) {
     const Blocks& blocks = subject_.store.blocks;
     const BlockId trained = first_trained(calls.front().from(subject_), subject_.spans[backward].from, known.used);
     if (!trained.valid()) return;
     std::set<NnModuleId> modules;
     std::vector<EarlierFree> held;
-    BlockId result;  // what the first trained module reads
+    BlockId result;  // input of the first trained module
     for (const ModelCall& call : calls) {
       const auto after = std::ranges::lower_bound(call.blocks, trained);
       for (auto block = call.blocks.begin(); block != after; ++block) {
@@ -210,7 +210,7 @@ class UnusedGradients {
     });
   }
 
-  /// The first block that one of these modules makes, or one around them; invalid: none is called.
+  /// The first block allocated by one of these modules or a module that contains one; invalid: none is called.
   [[nodiscard]] BlockId first_trained(std::uint64_t from, std::uint64_t to, std::set<NnModuleId> modules) const {
     const Store& store = subject_.store;
     const auto begin = subject_.made_since(from);
@@ -228,14 +228,14 @@ class UnusedGradients {
 
   const Subject& subject_;
   std::map<std::size_t, std::vector<ModelCall>> calls_;
-  std::vector<std::pair<std::uint64_t, NnModuleId>> asked_;  // gradients that an optimizer had: when, of which module
+  std::vector<std::pair<std::uint64_t, NnModuleId>> asked_;  // gradients in an optimizer: time and module
   std::vector<EarlierFree> frees_;
 };
 
 }  // namespace
 
-// As under torch.no_grad(): freed when no module's code has it any more. Where nothing says whether a backward pass
-// would have come, the call is one of more than twice as many in a row as any backward pass went back through.
+// As under torch.no_grad(): freed when no module's code uses it any more. If it is unknown whether a backward pass
+// would have come, the call must be one of more than twice as many in a row as any backward pass went through.
 std::vector<EarlierFree> inference_with_autograd(const Subject& subject) {
   const std::vector<ModelCall> calls = calls_with_graph(subject);
   const std::vector<std::uint64_t> nodes = nodes_that_ran(subject);

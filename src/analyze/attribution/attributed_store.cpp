@@ -58,7 +58,7 @@ class StackAdder {
   std::map<std::pair<StackId, LocationId>, StackId> stacks_;
 };
 
-// The stacks of what autograd nodes allocated.
+// Stacks of allocations by autograd nodes.
 class BackwardStacks {
  public:
   BackwardStacks(Definitions& definitions, const Attribution& attribution)
@@ -89,7 +89,7 @@ class BackwardStacks {
     return location.value < definitions_.locations.size() &&
            definitions_.locations[location.value].kind == Location::Kind::python;
   }
-  // Whether the engine was called here: what the node's own Python code allocates is below it.
+  // Whether the engine was called here: allocations of the node's own Python code are below it.
   [[nodiscard]] bool runs_engine(LocationId location) const {
     const std::string_view file = definitions_.text(definitions_.locations[location.value].file);
     return file.ends_with("torch/autograd/graph.py") || file.ends_with("torch/autograd/__init__.py");
@@ -128,15 +128,15 @@ void name_module_calls(Definitions& definitions) {
   StackAdder adder(definitions);
   for (Location& location : definitions.locations) {
     const ModulePathId module = modules.of(location.nn_module);
-    if (!module.valid() || !location.file.valid()) continue;  // those without a file have a name already
+    if (!module.valid() || !location.file.valid()) continue;  // frames without a file have a name already
     location.function = adder.string(modules.paths[module.value].path);
     location.file = {};
     location.line = 0;
   }
 }
 
-// Stacks in which modules of one path are called are one, whichever objects these are: a model that is made anew in
-// each step has no call sites of its own each time. So are those whose modules have no path.
+// Unites stacks that call modules of one path, whichever objects they are: a model constructed again in each step keeps
+// its call sites. Stacks of modules without a path are united too.
 void unite_module_calls(Store& store) {
   Definitions& definitions = store.definitions;
   using Place = std::tuple<StringId, StringId, std::uint32_t, CompiledGraph, StringId>;

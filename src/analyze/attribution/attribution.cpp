@@ -96,7 +96,7 @@ class Attributor {
     owner.component = rules_.component(facts.component);
   }
 
-  // Gradients are accumulated by nodes without a number, each of which runs right after the one that made the gradient.
+  // Nodes that accumulate gradients have no number; each runs right after the node that made the gradient.
   void go_to_forward_side(Owner& owner, std::uint32_t block) {
     const Blocks& blocks = store_.blocks;
     if (blocks.node.empty() || !blocks.node[block].valid()) return go_to_whole_model(owner, blocks.stack[block]);
@@ -110,8 +110,7 @@ class Attributor {
     go_to(owner, latest);
   }
 
-  // What a backward pass does between its nodes, it does for the model that was called: FSDP reduces gradients at the
-  // end.
+  // Work of a backward pass between its nodes belongs to the called model: FSDP reduces gradients at the end.
   void go_to_whole_model(Owner& owner, StackId stack) {
     if (owner.phase == Phase::forward && owner.module.valid()) latest_model_ = facts(stack).outermost;
     if (owner.phase != Phase::backward || owner.module.valid() || !latest_model_.valid()) return;
@@ -120,7 +119,7 @@ class Attributor {
     if (owner.component == Component::other) owner.component = modules_.paths[latest_model_.value].component;
   }
 
-  // A recomputed forward pass has modules of its own.
+  // A recomputed forward pass has its own module objects.
   void go_to(Owner& owner, BlockId side) const {
     if (!side.valid()) return;
     owner.forward_stack = store_.blocks.stack[side.value];

@@ -56,7 +56,7 @@ bool is_of_pass(Phase phase) {
   return phase == Phase::forward || phase == Phase::backward || phase == Phase::recomputation;
 }
 
-// Empty where no frame is the program's own.
+// Empty if no frame is the program's own.
 std::string line_of_stack(const Definitions& definitions, StackId stack) {
   const std::vector<LocationId> frames = frames_of(definitions, stack);
   const auto location = [&](LocationId id) {
@@ -90,7 +90,7 @@ std::vector<std::string> parts_of(const std::string& path) {
   return parts;
 }
 
-// "{0-3,7}"; "*" where a number is longer than any layer's.
+// "{0-3,7}"; "*" if a number has more digits than layer numbers have.
 std::string number_ranges(const std::vector<std::string>& numbers) {
   constexpr std::size_t kMaxDigits = 9;
   std::set<std::uint64_t> sorted;
@@ -115,7 +115,7 @@ std::optional<std::string> common_module_path(const std::vector<std::string>& pa
   constexpr std::size_t kMaxRanges = 24;  // characters
   if (paths.empty()) return std::nullopt;
   std::vector<std::string> common = parts_of(paths.front());
-  std::map<std::size_t, std::vector<std::string>> numbers;  // by part, where the paths differ
+  std::map<std::size_t, std::vector<std::string>> numbers;  // by part, for parts in which the paths differ
   for (const std::string& path : paths) {
     const std::vector<std::string> parts = parts_of(path);
     if (parts.size() != common.size()) return std::nullopt;

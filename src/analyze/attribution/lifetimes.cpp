@@ -13,7 +13,7 @@ namespace tidemark {
 
 namespace {
 
-constexpr int kPassesOfAStep = 12;  // with what is between them
+constexpr int kPassesOfAStep = 12;  // with the time between them
 
 Category category_kept(Phase phase) {
   switch (phase) {
@@ -35,7 +35,7 @@ Category category_kept(Phase phase) {
 constexpr std::uint64_t kWorkspaceBytes = std::uint64_t{4096 * 2 + 16 * 8} * 1024;
 constexpr std::uint64_t kHopperWorkspaceBytes = std::uint64_t{4096} * 8 * 1024;
 
-// Of cuBLASLt, which adds a Linear's bias: 1 MiB of its own (seen with PyTorch 2.11).
+// The workspace of cuBLASLt, which adds a Linear's bias: 1 MiB (seen with PyTorch 2.11).
 constexpr std::uint64_t kLtWorkspaceBytes = std::uint64_t{1024} * 1024;
 
 enum class Library : std::uint8_t { cublas, cublas_lt };
@@ -140,7 +140,7 @@ Category Lifetimes::outside_phases(std::size_t block) const {
     if (forward_passes > 0) return Category::input;
     return pass->phase == Phase::backward ? Category::activation : Category::temporary;
   }
-  // What stays may be a parameter where these are not known.
+  // A block that stays may be a parameter if parameters are unknown.
   const bool stays = pass->next != Pass::kNone && !knows_parameters_;
   return forward_passes > 0 && !stays ? Category::input : Category::unknown;
 }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint32_t kNoTensor = std::numeric_limits<std::uint32_t>::max();
 
-// What the program said at one time: between two changes of the live set.
+// The program's report of its tensors at one time: between two changes of the live set.
 struct Inquiry {
   std::uint64_t change_count = 0;
   std::vector<std::uint32_t> tensors;  // by device, address, role
@@ -85,7 +85,7 @@ std::vector<TensorInBlock> find_model_tensors(const Store& store) {
   const auto search = [&](const Inquiry& inquiry, std::size_t block, std::uint32_t best) {
     visit_tensors(inquiry, block, [&](std::uint32_t index) {
       const ModelTensor& tensor = tensors[index];
-      // The first part of a flat buffer may have been taken for all of it.
+      // The first part of a flat buffer may have been mistaken for the whole buffer.
       const auto is_better = [&](const ModelTensor& other) {
         const int lead = rank_of(other.role) - rank_of(tensor.role);
         return lead > 0 || (lead == 0 && tensor.address == other.address && tensor.storage_bytes > other.storage_bytes);

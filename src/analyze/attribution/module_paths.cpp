@@ -13,11 +13,11 @@
 namespace tidemark {
 namespace {
 
-// Attributes in which wrappers keep the module that they stand for.
+// Attributes in which wrappers keep the wrapped module.
 constexpr std::array<std::string_view, 3> kWrapperParts = {"_orig_mod", "_fsdp_wrapped_module",
                                                            "_checkpoint_wrapped_module"};
 
-// How classes begin whose only child is the module that they stand for, and its attribute.
+// Prefix of the class names of wrappers with a single child, the wrapped module, and the child's attribute.
 struct Wrapper {
   std::string_view type;
   std::string_view part;
@@ -35,7 +35,7 @@ std::string_view class_name(std::string_view type) {
   return dot == std::string_view::npos ? type : type.substr(dot + 1);
 }
 
-// What an outermost module of this class has its model in; empty for any other class.
+// The attribute in which an outermost module of this class keeps its model; empty for other classes.
 std::string_view wrapper_part(std::string_view type) {
   const auto* const found = std::find_if(kWrappers.begin(), kWrappers.end(),
                                          [&](const Wrapper& wrapper) { return type.starts_with(wrapper.type); });
@@ -79,7 +79,7 @@ std::vector<const NnModuleName*> latest_names(const Definitions& definitions) {
   return names;
 }
 
-// Classes of modules by where they are.
+// Classes of modules by path.
 class Classes {
  public:
   Classes(const Definitions& definitions, const std::vector<const NnModuleName*>& names) {
@@ -88,7 +88,7 @@ class Classes {
     }
   }
 
-  // Those that a module is in, from the nearest to the outermost.
+  // The modules that contain this one, from the nearest to the outermost.
   std::vector<std::string> around(NnModuleId root, std::string_view path) const {
     std::vector<std::string> types;
     while (!path.empty()) {

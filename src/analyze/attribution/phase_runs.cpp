@@ -13,12 +13,12 @@ bool is_backward(Phase phase) {
   return phase == Phase::backward || phase == Phase::recomputation;
 }
 
-// No pass of the model, nor a step of its optimizer.
+// Neither a pass of the model nor a step of its optimizer.
 bool is_between(Phase phase) {
   return phase == Phase::data || phase == Phase::other;
 }
 
-// What one thread does, and autograd's threads for it.
+// Activity of one thread, including autograd's threads that work for it.
 class ThreadPasses {
  public:
   ThreadPasses(PhaseRuns& all, bool has_sequences) : all_(all), has_sequences_(has_sequences) {}
@@ -38,8 +38,8 @@ class ThreadPasses {
   /// Between the last block and the one before it, autograd's nodes.
   [[nodiscard]] bool made_nodes() const { return made_nodes_; }
 
-  // The recording ends. What made autograd nodes after the last call of a module is of its forward pass: memory ran out
-  // in the loss.
+  // End of the recording. Code that created autograd nodes after the last call of a module belongs to its forward pass:
+  // memory ran out in the loss.
   void finish() {
     std::size_t last = stretch_.size();
     while (last > 0 && all_.runs[stretch_[last - 1].run].phase != Phase::forward) --last;
@@ -85,8 +85,8 @@ class ThreadPasses {
     pass_ = pass;
   }
 
-  // A backward pass begins: what it goes back through is one pass. Where nobody knows which code made autograd nodes,
-  // that is what follows the last call of a module.
+  // Start of a backward pass: the code that it differentiates is one pass. If the code that created autograd nodes is
+  // unknown, it is the code after the last call of a module.
   void join_forward_pass(std::uint32_t change) {
     if (stretch_.empty()) return;
     pass_ = all_.runs[stretch_.front().run].pass;
@@ -97,7 +97,7 @@ class ThreadPasses {
     for (std::size_t part = 0; part < stretch_.size(); ++part) {
       if (!stretch_[part].of_graph && part < last_of_graph) continue;
       PhaseRun& run = all_.runs[stretch_[part].run];
-      all_.passes[run.pass].end_change = change;  // those that have no run any more
+      all_.passes[run.pass].end_change = change;  // passes without remaining runs
       all_.passes[run.pass].next = static_cast<std::uint32_t>(all_.passes.size());
       run.phase = Phase::forward;
       run.pass = pass_;
@@ -109,7 +109,7 @@ class ThreadPasses {
   bool has_sequences_;
   std::uint32_t run_ = Pass::kNone;
   std::uint32_t pass_ = Pass::kNone;
-  std::vector<Part> stretch_;  // since the last pass of another kind, from where the forward pass began
+  std::vector<Part> stretch_;  // since the last pass of another kind, from the start of the forward pass
   std::uint64_t sequence_ = 0;
   bool of_graph_ = false;  // the current run
   bool made_nodes_ = false;

@@ -58,7 +58,7 @@ bool is_one_of(std::string_view name, std::initializer_list<std::string_view> na
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-// Files of a folder, and what they are part of.
+// Files of a folder, and their step.
 struct Folder {
   std::string_view path;
   FrameStep step;
@@ -101,7 +101,7 @@ std::vector<StackFacts> read_stacks(const Definitions& definitions, const Module
   for (const Location& location : definitions.locations) {
     frames.push_back(read_frame(definitions, modules, rules, location));
   }
-  std::vector<StackFacts> stacks;  // callers come before what they call
+  std::vector<StackFacts> stacks;  // callers come before their callees
   stacks.reserve(definitions.stacks.size());
   for (const StackNode& node : definitions.stacks) {
     const StackFacts caller = node.parent.value < stacks.size() ? stacks[node.parent.value] : StackFacts{};

@@ -11,14 +11,14 @@
 namespace tidemark {
 namespace {
 
-/// Which ranges are open while marks are gone through in order.
+/// The open ranges during a walk over marks in order.
 class OpenRanges {
  public:
   void begin(StringId name, std::size_t range) {
     open_.push_back({name, range, false});
     of_name_[name].push_back(open_.size() - 1);
   }
-  /// Ends the latest open one of this name. None where there is none.
+  /// Ends the latest open range of this name. nullopt if there is none.
   std::optional<std::size_t> end(StringId name) {
     const auto found = of_name_.find(name);
     if (found == of_name_.end() || found->second.empty()) return std::nullopt;

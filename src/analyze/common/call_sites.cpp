@@ -62,7 +62,7 @@ CallSites group_by_call_site(std::vector<StackUsage> usages, Symbols& symbols, s
     result.other_bytes += call_sites[index].bytes;
   }
   if (top != 0 && call_sites.size() > top) call_sites.resize(top);
-  // Where frees were lost, the recorded blocks are more than the allocator says.
+  // If free events were lost, the recorded blocks exceed the allocator's total.
   std::uint64_t recorded = 0;
   for (const StackUsage& usage : usages) recorded = saturating_add(recorded, usage.bytes);
   whole = std::max(whole, recorded);

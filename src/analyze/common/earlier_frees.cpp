@@ -20,10 +20,10 @@ struct BlockSeries {
   [[nodiscard]] bool mostly_held() const { return held.size() >= kFewestTimes && held.size() * 2 > pairs; }
 };
 
-/// What one stack allocated on the device.
+/// Blocks of one stack on the device.
 struct StackBlocks {
   std::size_t step = 0;                 // the training step of `current`
-  std::vector<std::uint32_t> previous;  // blocks of the step before; empty when there were none
+  std::vector<std::uint32_t> previous;  // blocks of the previous step; empty if there were none
   std::vector<std::uint32_t> current;
   std::vector<BlockSeries> series;  // by n
 };
@@ -65,7 +65,7 @@ struct Change {
   std::int64_t bytes = 0;
 };
 
-/// How much is absent, going forward in time; below 0 where more is added.
+/// Absent bytes, going forward in time; negative if bytes are added.
 class FreedEarlier {
  public:
   FreedEarlier(const Store& store, const std::vector<EarlierFree>& earlier_frees) {
@@ -118,7 +118,7 @@ std::vector<EarlierFree> kept_into_next_step(const Store& store, std::size_t dev
       const BlockSeries& series = stack.series[index];
       if (!series.mostly_held()) continue;
       std::for_each(series.held.begin(), series.held.end(), add);
-      if (index < stack.current.size()) add(stack.current[index]);  // the last, which nothing came to replace
+      if (index < stack.current.size()) add(stack.current[index]);  // the last block, which has no replacement
     }
   }
   return earlier_frees;

@@ -25,7 +25,7 @@ Error invalid_moment(std::string_view text) {
       text)};
 }
 
-// What begins like one is a time or a share, and no name.
+// Text that begins like a number is a time or a share, not a name.
 bool looks_like_a_number(std::string_view text) {
   return !text.empty() && std::string_view("0123456789.+-").find(text.front()) != std::string_view::npos;
 }

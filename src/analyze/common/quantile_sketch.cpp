@@ -80,7 +80,7 @@ void QuantileSketch::add(double value) {
 
 void QuantileSketch::merge(const QuantileSketch& other) {
   const auto add_all = [](Bins& into, const Bins& from) {
-    // The highest first: what is joined is then joined once.
+    // The highest first, so that bins are joined only once.
     for (std::size_t n = from.counts.size(); n-- > 0;) {
       if (from.counts[n] > 0) into.add(from.first + static_cast<std::int32_t>(n), from.counts[n]);
     }

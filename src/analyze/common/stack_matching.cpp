@@ -65,7 +65,7 @@ std::vector<std::uint32_t> StackMatcher::numbers(const Definitions& definitions,
       continue;
     }
     const FrameName& frame = symbols.name(LocationId{static_cast<std::uint32_t>(location)});
-    // Named by what it holds, which says nothing of the other recording's.
+    // The file is named after its content, so names differ between recordings.
     if (python && is_inductor_file(frame.file.data(), frame.file.size())) {
       frames.push_back(kLeftOut);
       continue;
@@ -73,7 +73,7 @@ std::vector<std::uint32_t> StackMatcher::numbers(const Definitions& definitions,
     const auto next = static_cast<std::uint32_t>(frames_.size() + 1);
     frames.push_back(frames_.try_emplace(key_of(frame), next).first->second);
   }
-  std::vector<std::uint32_t> numbers;  // callers come before what they call
+  std::vector<std::uint32_t> numbers;  // callers come before their callees
   numbers.reserve(definitions.stacks.size());
   for (const StackNode& node : definitions.stacks) {
     const std::uint32_t caller = node.parent.value < numbers.size() ? numbers[node.parent.value] : kNoStack;

@@ -20,7 +20,7 @@
 namespace tidemark {
 namespace {
 
-// What follows the innermost folder of this name, given with its last slash; empty: there is none.
+// The path after the innermost folder of this name, given with its last slash; empty: there is none.
 std::string_view below(std::string_view file, std::string_view folder) {
   for (std::size_t at = file.rfind(folder); at != std::string_view::npos; at = file.rfind(folder, at - 1)) {
     if (at == 0 || file[at - 1] == '/') return file.substr(at + folder.size());
@@ -35,7 +35,7 @@ std::string_view in_packages(std::string_view file) {
   return site.empty() || (!dist.empty() && dist.size() < site.size()) ? dist : site;
 }
 
-// What is below lib/python3.11, lib64/python3.11 or lib/python311.zip; empty: it is in none of them.
+// The path below lib/python3.11, lib64/python3.11 or lib/python311.zip; empty: it is in none of them.
 std::string_view in_standard_library(std::string_view file) {
   for (const std::string_view parent : {"lib/", "lib64/"}) {
     std::string_view version = below(file, parent);
@@ -61,8 +61,8 @@ bool is_generated_by_pytorch(std::string_view file) {
          file.find("/torchinductor_") != std::string_view::npos || is_inductor_file(file.data(), file.size());
 }
 
-// The allocator itself, the functions that only pass a request on to it, and PyTorch's own capture of stacks say
-// nothing about who wanted the memory.
+// Frames that do not identify the caller: the allocator itself, functions that only pass a request on to it, and
+// PyTorch's own capture of stacks.
 bool is_allocator_frame(const FrameName& frame) {
   const std::string& name = frame.function;
   return base_name(frame.file).starts_with("libc10") || name.starts_with("c10::") ||
@@ -116,7 +116,7 @@ Innermost find_innermost(const std::vector<FrameName>& frames) {
   return innermost;
 }
 
-// In the forward pass. In the backward pass FSDP gathers ahead: for which module, the frames do not tell.
+// In the forward pass. In the backward pass FSDP prefetches: the frames do not identify the module.
 bool gathers_parameters(const NamedStack& stack) {
   if (!stack.module || stack.backward) return false;
   const auto called = stack.frames.begin() + static_cast<std::ptrdiff_t>(*stack.module) + 1;
@@ -130,7 +130,7 @@ using FrameKey = std::tuple<std::string, std::string, std::uint32_t>;  // of no 
 
 enum class Direction : unsigned char { to_callers, to_callees };
 
-// Callers of Python code are Python code: the interpreter's own frames between them say nothing.
+// Callers of Python code are Python code: the interpreter's native frames between them are skipped.
 std::optional<std::size_t> frame_at(const NamedStack& stack, Direction direction, std::size_t distance) {
   if (direction == Direction::to_callees) {
     const std::size_t index = stack.call_site + distance;
@@ -157,7 +157,7 @@ std::map<FrameKey, Stacks> group_by_frame(const Stacks& stacks, Direction direct
   return groups;
 }
 
-// Of stacks that look alike. Those that are still alike where the others differ are told apart by a frame farther away.
+// Separates stacks that look alike. Stacks that still look alike after one frame get a frame farther away.
 void separate(const Stacks& stacks) {
   if (stacks.size() < 2) return;
   for (const Direction direction : {Direction::to_callers, Direction::to_callees}) {

@@ -11,11 +11,11 @@ namespace tidemark {
 
 namespace {
 
-constexpr double kParametersOfAPart = 3;       // level, slope, and where it begins
+constexpr double kParametersOfAPart = 3;       // level, slope and start
 constexpr double kDeviationOfMedian = 1.4826;  // normal noise: deviation / median of absolute values
 constexpr double kMinNoise = 1e-3;             // of the range: less would make every bend of a curve a change
 
-// Sums of x, x^2, y, xy and y^2 up to each index, from which any line's squares follow.
+// Sums of x, x^2, y, xy and y^2 up to each index, from which the squares of any line follow.
 class LineCosts {
  public:
   explicit LineCosts(std::span<const double> values) : sums_(values.size() + 1) {

@@ -16,15 +16,15 @@ constexpr std::uint64_t kFewestForPattern = 8;
 constexpr std::size_t kChangeCells = 96;
 constexpr std::size_t kShortestPart = 8;
 constexpr std::size_t kPeriodCells = 120;
-// Growth must have gone on for that long, and for so many steps where they are known.
+// Minimum duration of growth, and minimum number of steps if they are known.
 constexpr double kShortestGrowthSeconds = 60;
 constexpr double kShortestGrowthSteps = 10;
-// So many steps all along show growth of any time, as what is loaded has none. It has to be older for the time left
-// then.
+// This many steps throughout are evidence for growth of any duration, because loading has no steps. Otherwise growth
+// must have lasted longer for the same time left.
 constexpr double kManySteps = 20;
 constexpr double kAgePerTimeLeftOfManySteps = 1.6;
-// What grew for so long may end at any time. Of growth of age T that lasts t longer at least the share is T / (T + t)
-// where nothing else is known (Gott 1993); near the limit there is no time to wait for more.
+// Growth may end at any time. Of growth of age T, the share that lasts at least t longer is T / (T + t) if nothing else
+// is known (Gott 1993); near the limit there is no time to wait for more evidence.
 constexpr double kAgePerTimeLeft = 3;
 constexpr double kAgePerTimeLeftSoon = 1.4;
 constexpr double kSoonSeconds = 75;
@@ -34,10 +34,11 @@ constexpr double kEarlier = 0.05;      // of its age: so long ago it looked alik
 constexpr double kCriticalSeconds = 60;
 constexpr double kCriticalSteps = 20;
 constexpr double kDependence = 3;
-constexpr double kFlat = 0.02;            // of what is used: less is no change of it
-constexpr std::size_t kFewestCells = 12;  // to tell that nothing grows where the peaks rise
+constexpr double kFlat = 0.02;            // share of used memory: smaller changes are ignored
+constexpr std::size_t kFewestCells = 12;  // minimum to conclude that nothing grows although the peaks rise
 constexpr double kWarmedUp = 0.5;         // of the growth of the first half, that the second one has at most
-constexpr double kBarelySlower = 3;       // of what it has grown: to grow by more in the future is hardly to slow down
+constexpr double kBarelySlower = 3;       // times the growth so far: growth that saturates only after so much more
+                                          // counts as steady
 constexpr double kFewestToSlow = 16;      // cells: with fewer the two halves of a line differ by chance
 constexpr double kFewRises = 0.5;         // of the cells: fewer are steps
 constexpr double kTeeth = 0.1;            // of the peak, that it goes down by in between
@@ -48,9 +49,8 @@ std::optional<double> age_in_steps(const PeakGrowth& growth) {
   return *growth.steps * growth.evidence_seconds / growth.span_seconds;
 }
 
-// How old growth has to be for an alarm, as a multiple of the time that is left; none where it is none at any age. What
-// is loaded has no steps, so these began in its first half where they are known; where they are not, a jump may be the
-// first one.
+// Minimum age of growth for an alarm, as a multiple of the time left; nullopt if no age suffices. Loading has no steps,
+// so steps, if known, must have begun in its first half; if unknown, a jump may be the first step.
 std::optional<double> needed_age(const PeakGrowth& growth, bool soon) {
   const std::optional<double> steps = age_in_steps(growth);
   if (steps ? !growth.steps_all_along : growth.cells.jumped) return std::nullopt;
@@ -62,8 +62,8 @@ std::optional<double> needed_age(const PeakGrowth& growth, bool soon) {
   return std::nullopt;
 }
 
-// Whether it looked alike a little earlier. What fills up passes for growth at one rate at some moment, and no longer
-// at the next.
+// Whether the growth looked the same a little earlier. A cache that fills up may look like steady growth at one moment,
+// but not at the next.
 bool grew_before(const std::vector<UsageSpan>& spans, const PeakGrowth& growth, std::uint64_t limit_bytes) {
   const auto ago = static_cast<std::uint64_t>(kEarlier * growth.evidence_seconds * kNanosecondsPerSecond);
   std::vector<UsageSpan> before = spans;
@@ -72,16 +72,15 @@ bool grew_before(const std::vector<UsageSpan>& spans, const PeakGrowth& growth, 
   return earlier && !earlier->ends_before(earlier->left_to(limit_bytes));
 }
 
-// Growth at one rate, as far as can be told: the second half of its stretch has, by chance, a little less than the
-// first. It may end before the limit, and nothing says that it will.
+// Growth that may be steady: the second half of its stretch has, by chance, slightly less growth than the first. It
+// may, but need not, end before the limit.
 bool barely_slows(const PeakGrowth& growth) {
   if (growth.span_seconds < kFewestToSlow * growth.cell_seconds) return true;
   return growth.saturates_after && *growth.saturates_after >= kBarelySlower * growth.cells.grown;
 }
 
-// From the expected time and the bounds of the slope, as far as what rises in steps can tell, and a cell's length.
-// Peaks that follow each other are not independent, so Sen's interval is too narrow: by this factor on the training
-// seeds.
+// From the expected time and the bounds of the slope, limited by the resolution of steps and the length of a cell.
+// Successive peaks are not independent, so Sen's interval is too narrow: by this factor on the training seeds.
 Interval time_to_grow(const CellGrowth& growth, double bytes) {
   Interval cells;
   const double slope = growth.per_cell.value;
@@ -108,7 +107,8 @@ void tell_time_to_limit(RiskAssessment& risk, const PeakGrowth& growth, double l
   }
 }
 
-// Less is used than ever in the first half of the growth, by much: what grew is gone, such as with its process.
+// Usage is far below its minimum in the first half of the growth: the grown memory was freed, for example with its
+// process.
 bool is_released(const std::vector<UsageSpan>& spans, const PeakGrowth& growth) {
   const auto length = static_cast<std::uint64_t>(growth.span_seconds * kNanosecondsPerSecond);
   std::optional<std::uint64_t> least;
@@ -120,7 +120,7 @@ bool is_released(const std::vector<UsageSpan>& spans, const PeakGrowth& growth) 
   return least && static_cast<double>(spans.back().last_bytes) < kReleased * static_cast<double>(*least);
 }
 
-// What it looks like where the peaks do not grow.
+// The pattern if the peaks do not grow.
 UsagePattern pattern_without_growth(const UsageGrid& grid, const std::vector<std::size_t>& changes, bool repeats) {
   std::vector<double> highest = grid.peaks;
   for (std::size_t cell = 1; cell < highest.size(); ++cell) highest[cell] = std::max(highest[cell], highest[cell - 1]);
@@ -142,7 +142,7 @@ UsagePattern pattern_without_growth(const UsageGrid& grid, const std::vector<std
 }
 
 // Printed by `detectors_bench --seed 1 --seeds 20 --runs 4 --fit`: rows are levels, columns classes of evidence. 0.500
-// stands where no assessment can be.
+// for combinations that cannot occur.
 constexpr double kRight[4][kEvidenceClasses] = {
     {0.815, 0.859, 0.918, 0.986, 0.500, 0.500, 0.500, 0.500},
     {0.854, 0.878, 0.938, 0.979, 0.924, 0.991, 0.992, 0.937},

@@ -26,7 +26,7 @@ Slope plus(const Slope& left, const Slope& right) {
 
 }  // namespace
 
-// What was held at the ends of steps. Of joined ones the least: what is freed in between counts for none of them.
+// Memory at the ends of steps. For joined steps the minimum: memory freed in between counts for none of them.
 struct HeldAtSteps {
   std::vector<double> values;
   std::uint64_t first_step = 0;
@@ -107,7 +107,7 @@ double GrowthDetector::State::seconds_per_step() const {
   return since / kNanosecondsPerSecond / static_cast<double>(std::max<std::uint64_t>(1, passed));
 }
 
-// To half of what is allowed, so that it is not done for each source that comes.
+// Keeps half of the maximum, so that it does not run for each new source.
 void GrowthDetector::State::drop_smallest() {
   std::vector<std::pair<double, std::uint64_t>> by_size;
   for (const auto& [source, held] : sources) by_size.emplace_back(held.latest, source);
@@ -117,11 +117,11 @@ void GrowthDetector::State::drop_smallest() {
 }
 
 std::optional<LiveGrowth> GrowthDetector::State::growth_of(const HeldAtSteps& held) const {
-  // A value that is not complete may yet become less.
+  // An incomplete value may still decrease.
   std::vector<double> values = held.values;
   if (stride > 1 && (held.latest_step + 1) % stride != 0 && !values.empty()) values.pop_back();
   if (values.empty()) return std::nullopt;
-  // What came late has its warm-up behind it.
+  // Sources that appear late have no warm-up.
   const auto all = static_cast<std::uint64_t>(steps / stride);
   const std::uint32_t warmup = default_warmup(all);
   const auto late = held.first_step / stride;

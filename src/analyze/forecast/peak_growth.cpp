@@ -16,7 +16,7 @@ constexpr double kSlowest = 0.7;   // CellGrowth::later_share of growth at one r
 constexpr double kFastest = 1.8;
 constexpr double kAtLimit = 0.95;
 constexpr double kShortest = 0.25;  // stretches, to the longest at one rate
-constexpr double kLonger = 2;       // stretches that have a say in whether growth ends
+constexpr double kLonger = 2;       // factor up to which longer stretches can prove that growth ends
 constexpr double kSaturationMargin = 0.5;
 constexpr double kStepsKnown = 0.5;  // of a stretch
 constexpr double kLittleRoom = 0.9;  // of the limit, that are used
@@ -25,15 +25,16 @@ bool is_at_one_rate(const CellGrowth& growth) {
   return growth.later_share >= kSlowest && growth.later_share <= kFastest;
 }
 
-// The rest of a geometric series, where the second half of the growth is `later_share` times the first.
+// The rest of a geometric series, if the second half of the growth is `later_share` times the first.
 std::optional<double> rest_of(const CellGrowth& growth) {
   const double share = growth.later_share;
   if (share >= 1) return std::nullopt;
   return growth.grown * share / (1 + share) * share / (1 - share);
 }
 
-// Of a stretch that begins at `from_ns`, with the span `first`. Where steps are known only since later, such as since
-// the recording was found, there were as many a second before; less than half of the stretch says nothing.
+// For a stretch that begins at `from_ns`, with the span `first`. If steps are known only for its later part, for
+// example since the recording was found, the same rate is assumed before; less than half of the stretch is not
+// sufficient.
 void count_steps(const std::vector<UsageSpan>& spans, std::size_t first, std::uint64_t from_ns, PeakGrowth& stretch) {
   if (!spans.back().steps) return;
   while (!spans[first].steps) ++first;
@@ -49,11 +50,11 @@ void count_steps(const std::vector<UsageSpan>& spans, std::size_t first, std::ui
   stretch.steps_all_along = share_since(before_second) >= kStepsKnown;
 }
 
-// All stretches until now in which peaks grow, the longest first.
+// All stretches until now in which peaks grow, longest first.
 std::vector<PeakGrowth> growing_stretches(const std::vector<UsageSpan>& spans,
                                           std::optional<std::uint64_t> limit_bytes) {
   const std::uint64_t now = spans.back().to_ns;
-  std::vector<std::uint64_t> samples_since(spans.size() + 1);  // in the span and those after it
+  std::vector<std::uint64_t> samples_since(spans.size() + 1);  // number of samples in the span and after it
   std::vector<std::uint64_t> recorded_since(spans.size() + 1);
   for (std::size_t index = spans.size(); index-- > 0;) {
     samples_since[index] = samples_since[index + 1] + spans[index].samples;
@@ -67,7 +68,7 @@ std::vector<PeakGrowth> growing_stretches(const std::vector<UsageSpan>& spans,
   }
   std::vector<PeakGrowth> found;
   double shortest = 0;
-  // What was sampled before a recorder told of the peaks between samples is lower, and says nothing about their growth.
+  // Samples from before a recorder reported peaks between samples are lower, and cannot be compared.
   const auto recorded = std::ranges::find_if(spans, [](const UsageSpan& span) { return span.recorded_peaks > 0; });
   const std::uint64_t begin = (recorded == spans.end() ? spans.front() : *recorded).from_ns;
   for (auto length = static_cast<double>(now - begin); length > shortest; length *= kShorter) {
@@ -75,7 +76,7 @@ std::vector<PeakGrowth> growing_stretches(const std::vector<UsageSpan>& spans,
     const auto place = std::ranges::lower_bound(spans, from, {}, &UsageSpan::from_ns) - spans.begin();
     const auto first = static_cast<std::size_t>(place);
     if (samples_since[first] < kFewestForGrowth) break;
-    // Where a recorder tells of peaks, a cell without one of them says nothing.
+    // If a recorder reports peaks, cells without one are ignored.
     const bool is_recorded = recorded_since[first] >= kFewestForGrowth;
     const std::uint64_t known = is_recorded ? recorded_since[first] : samples_since[first];
     const auto cells = static_cast<std::size_t>(std::clamp<std::uint64_t>(known / 2, kFewestGrownCells, kMaxCells));
@@ -94,7 +95,7 @@ std::vector<PeakGrowth> growing_stretches(const std::vector<UsageSpan>& spans,
   return found;
 }
 
-// What slows down looks as if it did not in a part that is short enough: those up to twice as long have a say.
+// In a part that is short enough, slowing growth looks steady: stretches up to twice as long are also considered.
 std::optional<double> saturation_of(const std::vector<PeakGrowth>& stretches, const PeakGrowth& chosen) {
   std::optional<double> least = chosen.saturates_after;
   for (const PeakGrowth& longer : stretches) {
@@ -107,8 +108,8 @@ std::optional<double> saturation_of(const std::vector<PeakGrowth>& stretches, co
 constexpr double kLargestJump = 0.2;  // of the growth: six equal ones are growth in steps, four are not
 constexpr double kLastThird = 0.22;   // of the growth, that is at least in the last third of the cells
 constexpr double kFirstThird = 0.1;
-constexpr double kBend = 0.1;       // of the growth, that is missing where it began late
-constexpr double kRise = 0.01;      // of the growth: less is none
+constexpr double kBend = 0.1;       // of the growth: missing part if it began late
+constexpr double kRise = 0.01;      // of the growth: smaller rises are ignored
 constexpr double kLongPause = 1.5;  // times the longest one before: growth that has stopped
 // Growth that has all but stopped, though now and then a noisy peak is a little higher than all before: in the last
 // quarter of the cells, or the last two of the longest pauses, or half of these, the slope is less than this share.
@@ -121,7 +122,7 @@ constexpr std::size_t kFewestSinceJump = 7;
 constexpr double kAboveNoise = 3;
 constexpr double kAboveBefore = 0.5;
 constexpr double kRising = 0.5;      // Kendall's tau
-constexpr double kSurelyRising = 4;  // times its deviation where nothing rises
+constexpr double kSurelyRising = 4;  // times its standard deviation without growth
 constexpr double kAlwaysRising = 0.9;
 
 double median_of(std::vector<double>& values) {
@@ -188,7 +189,7 @@ std::optional<CellGrowth> find_cell_growth(std::span<const double> peaks, double
   for (std::size_t cell = 0; cell < count; ++cell)
     highest[cell] = std::max(peaks[cell], cell > 0 ? highest[cell - 1] : 0);
   const double start = highest[count / 8];
-  // The first cells may lie between two peaks, and have none: the one before was there.
+  // The first cells may lie between two peaks and contain none: they take the previous peak.
   for (std::size_t cell = 0; cell < count / 8; ++cell) highest[cell] = std::max(highest[cell], std::min(before, start));
   CellGrowth growth;
   growth.grown = highest.back() - start;

@@ -17,20 +17,21 @@ constexpr std::size_t kCellCounts[] = {48, 24, 14};  // fewer are longer: their 
 constexpr std::uint64_t kSamplesPerCell = 3;
 constexpr std::uint64_t kStepsPerCell = 2;
 constexpr double kShorterStretch = 0.75;  // each one to the one before
-constexpr double kLongerStretch = 2.1;    // than what grew, at most
+constexpr double kLongerStretch = 2.1;    // maximum ratio to the growing stretch
 constexpr double kLongerCut = 1.25;       // each to the one before
 constexpr double kSecondsOfGrowth = 95;
-constexpr double kSecondsOfTrend = 400;  // where floors go up and down
+constexpr double kSecondsOfTrend = 400;  // if floors fluctuate
 constexpr std::uint64_t kStepsOfGrowth = 20;
 constexpr double kFasterBefore = 1.3;     // than in the stretch itself: growth that slows down
 constexpr double kAboveEarlier = 0.5;     // share of the growth
-constexpr double kMinOfPeak = 1e-4;       // that counts as growth of a cell
-constexpr double kFloorsAboveNoise = 3;   // times how far floors are above what lasts, on average
-constexpr std::uint32_t kGrownCells = 7;  // a step has one end, a cell only what was seen of it
-constexpr double kYoungShare = 0.25;      // of what was seen, that growth of a shorter time has at least
-constexpr double kFilledUp = 0.35;        // of what is used: what fills up from less is loaded
+constexpr double kMinOfPeak = 1e-4;       // minimum growth of a cell
+constexpr double kFloorsAboveNoise = 3;   // minimum growth, times the average distance of floors from the lasting
+                                          // memory
+constexpr std::uint32_t kGrownCells = 7;  // a step has one end, a cell only its samples
+constexpr double kYoungShare = 0.25;      // minimum share of the observed time for short growth
+constexpr double kFilledUp = 0.35;        // of the used memory: growth from less than this is loading
 
-// The least from `begin` on, over what there was until then.
+// The increase of the minimum of all later floors between two cells.
 double lasting_growth(const std::vector<double>& floors, std::size_t begin, std::size_t end) {
   const double from = *std::min_element(floors.begin() + static_cast<std::ptrdiff_t>(begin), floors.end());
   const double to = *std::min_element(floors.begin() + static_cast<std::ptrdiff_t>(end), floors.end());
@@ -63,7 +64,7 @@ class Stretches {
     }
     highest_before_.resize(spans.size() + 1);
     for (std::size_t index = 0; index < spans.size(); ++index) {
-      // A joined span's floor says too little: what it ended with may be a floor too.
+      // The floor of a joined span is too low: its last value may be a floor too.
       highest_before_[index + 1] = std::max(highest_before_[index], static_cast<double>(spans[index].floor_bytes));
     }
   }
@@ -89,7 +90,7 @@ class Stretches {
   }
 
  private:
-  // What slows down looks as if it did not where it is cut so: other cuts of what grew for so long have a say.
+  // Slowing growth may look steady for one division into cells: other divisions of similar length are also considered.
   [[nodiscard]] bool slows_down(double seconds) const {
     for (double length = seconds; length <= kLongerStretch * seconds; length *= kLongerCut) {
       const double length_ns = std::min(length * kNanosecondsPerSecond, all_ns_);
@@ -121,7 +122,7 @@ class Stretches {
   }
 
   [[nodiscard]] std::optional<SampleGrowth> grows_in(double length, std::size_t cells, bool whole) const {
-    // Of what came before as much again: whether it grew faster then, and had been as high.
+    // Compares with the same length of time before: whether it grew faster then, and had been as high.
     const double cell = length / static_cast<double>(cells);
     const auto before = std::min(cells, static_cast<std::size_t>((all_ns_ - length) / cell));
     const UsageGrid grid =
@@ -175,7 +176,7 @@ class Stretches {
 
 constexpr std::size_t kFewestFloors = 10;
 constexpr double kFloorsRise = 0.4;      // Kendall's tau
-constexpr double kFloorsSurelyRise = 3;  // times its deviation where nothing rises
+constexpr double kFloorsSurelyRise = 3;  // times its standard deviation without growth
 constexpr double kLaterRise = 0.8;  // of the rise from the first third to the second, that the next one has at least
 constexpr double kFirstRise = 0.3;  // of the whole rise
 constexpr double kLargestFloorJump = 0.4;  // of the growth
@@ -190,7 +191,7 @@ bool rises_evenly(std::span<const double> floors) {
          second - first >= kFirstRise * (last - first);
 }
 
-// Of the medians of three, so that a single value is none.
+// Of medians of three, so that a single outlier does not count.
 double largest_jump(std::span<const double> floors) {
   const auto middle = [&](std::size_t at) {
     const double low = std::min(floors[at - 1], floors[at]);
@@ -206,7 +207,7 @@ double largest_jump(std::span<const double> floors) {
 
 std::optional<SampleGrowth> find_sample_growth(const std::vector<UsageSpan>& spans) {
   if (spans.empty()) return std::nullopt;
-  // What came before the first step is loading: no step left it behind.
+  // Memory from before the first step is loading: no step left it behind.
   const auto loading = [&](const UsageSpan& span) { return span.steps && span.steps == spans.front().steps; };
   const auto first = std::ranges::find_if_not(spans, loading);
   return Stretches(std::span(first == spans.end() ? spans.begin() : first, spans.end())).longest();

@@ -24,7 +24,7 @@ std::optional<double> one_minus(std::optional<std::uint64_t> part, std::optional
   return 1 - static_cast<double>(*part) / static_cast<double>(*whole);
 }
 
-// What the allocator's own totals say: no map needed.
+// The allocator's own totals, which need no map.
 void take_totals(const Store& store, std::size_t device, const TracePosition& position,
                  FragmentationMeasures& measures) {
   walk_totals(store, [&](const DeviceTotals& totals) {
@@ -110,7 +110,7 @@ std::vector<SizeClass> size_classes(const Store& store, std::size_t device, cons
   return classes;
 }
 
-// Most pinned free bytes first. All blocks hold their segments; those that are not chosen are no rows.
+// Most pinned free bytes first. All blocks pin their segments; only selected blocks are rows.
 std::vector<PinningStack> find_pinning(const Store& store, Symbols& symbols, const std::vector<MapSegment>& map,
                                        const Holders& holders) {
   using Row = std::pair<bool, StackId>;  // whether it is listed
@@ -229,9 +229,9 @@ FragmentationDevice analyze_device(const Store& store, Symbols& symbols, std::si
   return result;
 }
 
-constexpr double kMuch = 0.1;            // of what is reserved
+constexpr double kMuch = 0.1;            // of the reserved memory
 constexpr double kMaxError = 0.05;       // of the recorded peak reserved, that a replay misses it by
-constexpr std::uint64_t kManySizes = 8;  // blocks of fewer find a free one of their own size again
+constexpr std::uint64_t kManySizes = 8;  // with fewer sizes, blocks find a free block of the same size
 
 class AdviceFinder {
  public:

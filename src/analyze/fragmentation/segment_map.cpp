@@ -129,7 +129,7 @@ std::optional<TracePosition> position_at(const Store& store, std::size_t device,
   if (!resolved.time_ns) return std::nullopt;
   TracePosition position = {*resolved.time_ns, resolved.change_count, 0};
   for (const SegmentChange& change : store.segment_changes) {
-    // The peak is right after a step: what came later at the same time does not belong to it.
+    // The peak is right after a step: later changes at the same time do not belong to it.
     if (moment.kind == Moment::Kind::peak ? change.change_count >= position.change_count
                                           : change.time_ns > position.time_ns)
       break;

@@ -13,12 +13,12 @@ namespace {
 
 constexpr std::size_t kShortestStretch = 8;
 constexpr std::size_t kFewestForPeriod = 32;  // fewer values of noise repeat by chance
-constexpr double kMinChange = 0.01;           // of what is reserved: less is none
-constexpr double kStable = 0.05;              // likewise, between the least and the most
+constexpr double kMinChange = 0.01;           // of the reserved memory: smaller changes are ignored
+constexpr double kStable = 0.05;              // of the reserved memory, between the minimum and the maximum
 constexpr double kMinTeeth = 0.1;             // of the most unused memory, that a sawtooth goes down by
 constexpr double kGoneDown = 0.75;            // of a peak, that is allocated at most when it is over
 constexpr double kStillReserved = 0.9;
-constexpr double kHeld = 0.1;        // of what is reserved
+constexpr double kHeld = 0.1;        // of the reserved memory
 constexpr double kAfterPeak = 0.25;  // of the time, that has to follow a peak
 
 struct Part {
@@ -27,7 +27,7 @@ struct Part {
   std::optional<double> period;  // in cells
 };
 
-// Since when a series goes on as it does now. What repeats has changes in each period, so it comes first.
+// The start of the current pattern of a series. Periodic series change in each period, so periods are detected first.
 Part latest_part(std::span<const double> values) {
   std::vector<std::size_t> begins = find_change_points(values, kShortestStretch);
   begins.insert(begins.begin(), 0);
@@ -117,7 +117,7 @@ class Description {
     return true;
   }
 
-  // Of all, else without what change points say is warm-up.
+  // In all cells, else without the warm-up according to change points.
   bool find_growth(std::size_t& from) { return find_growth_in(0, from) || (from > 0 && find_growth_in(from, from)); }
 
   bool find_growth_in(std::size_t begin, std::size_t& from) {
@@ -161,7 +161,7 @@ class Description {
       found_.share_trend->begin_ns = begin_of(share_from);
       found_.share_trend->end_ns = found_.end_ns;
     }
-    // The least of each period, the latest one whole: what goes up and down in between is no trend.
+    // The minimum of each period, up to the latest complete one: variation within a period is no trend.
     const std::size_t cells =
         found_.period_seconds ? static_cast<std::size_t>(std::ceil(*found_.period_seconds / cell_seconds())) : 1;
     from += (least_.size() - from) % cells;

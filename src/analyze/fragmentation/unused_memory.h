@@ -81,7 +81,8 @@ struct UnusedMemory {
   // The following are unset if the pattern is unknown.
   std::uint64_t since_ns = 0;             ///< start of the pattern: earlier is warm-up, or another pattern
   std::uint64_t reserved = 0;             ///< at the end
-  std::uint64_t idle_since_ns = 0;        ///< the same, or the middle of the range if `since_ns` is earlier
+  std::uint64_t idle_since_ns = 0;        ///< the same, or the latest change before the middle of the time if
+                                          ///< `since_ns` is later
   std::uint64_t idle = 0;                 ///< unused bytes beyond the maximum allocated at any one time since then
   std::optional<ShareTrend> share_trend;  ///< of 1 - allocated / reserved
   std::optional<ByteTrend> trend;         ///< of the minimum of unused bytes; for a periodic pattern, of each period

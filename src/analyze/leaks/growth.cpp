@@ -27,9 +27,9 @@ std::uint32_t round_down(double value) {
   return static_cast<std::uint32_t>(value);
 }
 
-// What is freed, and how late.
+// Frees of a group, and their delay.
 struct FreeHistory {
-  std::uint32_t usual_age = 0;  // boundaries lived through by the oldest that is not unusual; 0 = nothing is freed
+  std::uint32_t usual_age = 0;  // boundaries lived through by the oldest usual one; 0 = nothing is freed
   std::uint32_t last_step = 0;  // the step of the last one
   std::size_t outlived = 0;     // blocks born before that step and still there
   std::size_t survivors = 0;
@@ -63,7 +63,7 @@ FreeHistory free_history_of(std::span<const StepSpan> spans, std::uint32_t bound
   return frees;
 }
 
-// What each of the analyzed steps left, bytes and blocks.
+// Bytes and blocks left by each of the analyzed steps.
 struct RetainedPerStep {
   std::vector<double> bytes;
   std::vector<std::uint32_t> blocks;
@@ -86,7 +86,7 @@ std::vector<double> thinned(std::span<const double> values, std::size_t stride) 
   return kept;
 }
 
-// The steps between one growth and the next, where they are the same and at least two; else 0.
+// The steps between one growth and the next, if constant and at least two; else 0.
 std::uint32_t period_of(std::span<const std::uint32_t> grown) {
   if (grown.size() < kMinGrownSteps) return 0;
   const std::uint32_t period = grown[1] - grown[0];
@@ -96,17 +96,17 @@ std::uint32_t period_of(std::span<const std::uint32_t> grown) {
   return period < 2 ? 0 : period;
 }
 
-constexpr double kFreeThatCounts = 0.1;  // of the growth: less that is freed says nothing about the age of the rest
-constexpr double kLaterHalf = 0.76;      // of what the earlier half left, that the later one leaves at least
-constexpr double kLaterHalfSure = 0.9;   // likewise, where the difference is no chance
+constexpr double kFreeThatCounts = 0.1;  // of the growth: smaller frees are no evidence of the age of the rest
+constexpr double kLaterHalf = 0.76;      // minimum growth of the later half, relative to the earlier half
+constexpr double kLaterHalfSure = 0.9;   // the same, if the difference is significant
 constexpr double kSureDifference = 3;    // standard errors
-constexpr double kBegan = 0.2;           // of the growth, that is missing where it began late
+constexpr double kBegan = 0.2;           // of the growth: missing part if it began late
 constexpr std::size_t kRisesForProof = 3;
 
-// How old what is freed gets: at each fall of the series, for how many steps it was above what it fell to.
+// Age of freed memory: at each fall of the series, the number of steps for which it was above the new value.
 struct FreedAges {
   std::uint32_t oldest = 0;
-  bool proof = false;  // something outlived several frees: it rose above what they fell to
+  bool proof = false;  // something outlived several frees: it rose above the values after them
 };
 
 FreedAges freed_ages(std::span<const double> held, std::uint32_t warmup, double least) {
@@ -151,7 +151,8 @@ bool slows_down(std::span<const double> left) {
   return after < kLaterHalfSure * before && before - after > kSureDifference * error;
 }
 
-// How many steps of equal growth would say as much (Kish's effective sample size): one, where one left nearly all.
+// The equivalent number of steps with equal growth (Kish's effective sample size): one if a single step left nearly
+// all.
 double effective_steps(std::span<const double> left) {
   double sum = 0;
   double squares = 0;
@@ -162,8 +163,8 @@ double effective_steps(std::span<const double> left) {
   return squares > 0 ? sum * sum / squares : 0;
 }
 
-// A block has survived when it is older than what is freed gets, by this factor; by more where no block is known to
-// have outlived one of those frees: the next collection of garbage may yet take them all.
+// A block has survived when its age exceeds the age of freed blocks by this factor; by more if no block is known to
+// have outlived one of those frees: the next garbage collection may free all of them.
 constexpr double kOlder = 1.5;
 constexpr double kOlderWithoutProof = 3;
 constexpr std::uint32_t kPause = 2;
@@ -176,7 +177,7 @@ std::uint32_t default_warmup(std::size_t steps) {
 }
 
 std::uint32_t default_warmup(const Store& store, std::size_t steps) {
-  const LeadIn lead_in = lead_in_of(store);  // how many steps were before it nobody knows: a part of the time instead
+  const LeadIn lead_in = lead_in_of(store);  // the number of earlier steps is unknown: a share of the time instead
   const bool warm = lead_in.end_ns != 0 && lead_in.began_ns >= lead_in.whole_ns / kWarmupPart;
   return warm ? 0 : default_warmup(steps);
 }
@@ -222,7 +223,7 @@ std::optional<Growth> find_retained_growth(std::span<const StepSpan> spans, std:
   growth.grown_steps = static_cast<std::uint32_t>(grown.size());
   growth.every_steps = period_of(grown);
   if (growth.every_steps != 0) {
-    // The mean over all steps depends on where the first and the last one lie within a period.
+    // The mean over all steps depends on the position of the first and the last one within a period.
     std::vector<double> rates;
     for (const std::uint32_t step : grown) rates.push_back(retained.bytes[step - begin] / growth.every_steps);
     growth.bytes_per_step = mean_with_interval(rates);
@@ -313,7 +314,7 @@ std::optional<Growth> find_series_growth(std::span<const double> held, std::uint
   growth.first_step = grown.front();
   growth.classification = steps.classify();
   if (growth.classification != GrowthClass::leak) return growth;
-  // The step at which it began to grow says nothing about how fast.
+  // The step at which growth began does not count for its rate.
   const std::size_t late = std::max<std::size_t>(
       find_bend(std::span(lasting).subspan(begin - 1, end - begin + 1), kBegan), grown.front() + 1 - begin);
   const auto since = std::span(left).subspan(std::min(late, left.size()));

@@ -11,7 +11,7 @@ namespace tidemark {
 namespace {
 
 constexpr std::uint64_t kLeastBytes = std::uint64_t{32} << 20;
-constexpr std::uint64_t kLeastShare = 20;  // 1 / 20 of what is there
+constexpr std::uint64_t kLeastShare = 20;  // 1 / 20 of the memory at the start
 constexpr std::size_t kHostCells = 32;
 
 struct HostReading {
@@ -19,8 +19,8 @@ struct HostReading {
   std::uint64_t bytes = 0;
 };
 
-/// The highest in each of so many cells of equal length, or where none was read, what lies on the line between those
-/// before and after: PSS takes long to read, and comes at uneven times.
+/// The maximum in each of this many cells of equal length; cells without values are interpolated: PSS takes long to
+/// read, and comes at irregular times.
 std::vector<double> highest_in_cells(const std::vector<HostReading>& readings) {
   std::vector<double> cells;
   const std::uint64_t begin = readings.front().time_ns;
@@ -60,7 +60,7 @@ std::optional<HostGrowth> growth_of(const std::vector<HostReading>& readings) {
   return found;
 }
 
-// What the blocks on the CPU come to at a time.
+// Total size of CPU blocks at a time.
 std::uint64_t tensor_bytes(const Store& store, std::uint64_t time_ns) {
   std::uint64_t bytes = 0;
   const std::uint64_t changes = store.changes_until(time_ns);

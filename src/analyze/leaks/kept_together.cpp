@@ -16,7 +16,7 @@ constexpr std::size_t kMinTimes = 2;
 constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
 
 struct FreedInOneStep {
-  std::set<std::size_t> steps;  // in which the blocks are made, that in which they are freed too
+  std::set<std::size_t> steps;  // steps in which the blocks are allocated, including the step of the free
   std::vector<EarlierFree> blocks;
 };
 

@@ -145,7 +145,7 @@ class LineJoiner {
  private:
   using Line = std::tuple<std::string, std::uint32_t, GrowthKind>;  // file, line
 
-  /// Of a leak; none where the line is not known.
+  /// Source line of a leak; nullopt if unknown.
   std::optional<Line> line_of(const GroupGrowth& each) {
     if (!is_leak(each.growth)) return std::nullopt;
     const NamedStack stack = name_stack(symbols_, each.group.stacks.front());
@@ -154,7 +154,7 @@ class LineJoiner {
     return Line{frame.file, frame.line, each.growth.kind};
   }
 
-  /// Into the first. Not where all the blocks together are no leak: then each stack stays by itself.
+  /// Joins all into the first, unless all the blocks together are no leak: then each stack stays separate.
   void join(const std::vector<GroupGrowth*>& leaks) {
     LeakGroup all;
     for (const GroupGrowth* leak : leaks) {
@@ -295,7 +295,7 @@ std::optional<FrameName> common_caller(Symbols& symbols, const std::vector<Stack
   return std::nullopt;
 }
 
-// PyTorch's own functions have names of hooks and caches too: only the project's say something.
+// PyTorch's own functions also have names of hooks and caches: only the project's functions count.
 MatchedMistake mistake_of(LeakObjectKind kind, bool ends_in_scalar, const NamedStack& stack) {
   std::vector<std::string> functions;
   for (auto frame = stack.frames.rbegin(); frame != stack.frames.rend(); ++frame) {

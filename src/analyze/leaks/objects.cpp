@@ -11,7 +11,7 @@
 namespace tidemark {
 namespace {
 
-// Parts of the names that programs give to what they keep.
+// Parts of common names of kept objects.
 constexpr std::array kMetricNames = {"metric", "score", "acc",    "correct", "pred",
                                      "output", "logit", "result", "eval",    "stat"};
 constexpr std::array kCacheNames = {"cache", "memo"};
@@ -28,7 +28,7 @@ bool has_any(std::string_view text, const Names& names) {
   return std::ranges::any_of(names, [&](std::string_view name) { return text.find(name) != text.npos; });
 }
 
-// "__main__.losses[12]" of "__main__.losses[12].grad_fn → (1 node) → …": what keeps the graph.
+// "__main__.losses[12]" of "__main__.losses[12].grad_fn → (1 node) → …": the object that keeps the graph.
 std::string_view before_graph(std::string_view chain) {
   return chain.substr(0, chain.find(".grad_fn"));
 }
@@ -101,7 +101,7 @@ class ObjectJoiner {
     std::size_t leak = 0;               // index into the leaks, fastest first
     std::vector<std::uint32_t> passes;  // of its held blocks, increasing; empty: not of forward passes
     bool has_activations = false;
-    bool is_of_passes = false;   // as ForwardPasses says of some of its blocks
+    bool is_of_passes = false;   // as ForwardPasses reports for some of its blocks
     bool perhaps_input = false;  // as in GrownObject
   };
 
@@ -119,7 +119,7 @@ class ObjectJoiner {
     return passes_.are_graphs(held);
   }
 
-  // Those of the most passes first, as others may have grown in some of them only.
+  // Leaks of the most passes first, as others may have grown in only some of them.
   [[nodiscard]] std::vector<Member> members_of(const std::vector<GroupGrowth>& leaks) const {
     std::vector<Member> members;
     for (std::size_t index = 0; index < leaks.size(); ++index) {
@@ -149,7 +149,7 @@ class ObjectJoiner {
     return common.size() * 2 >= member.passes.size();
   }
 
-  // None of a single leak, which is an object by itself.
+  // nullopt for a single leak, which is an object by itself.
   [[nodiscard]] std::optional<Growth> growth_of(const std::vector<Member>& members,
                                                 const std::vector<GroupGrowth>& leaks) const {
     if (members.size() == 1) return std::nullopt;
@@ -238,7 +238,7 @@ void ForwardPasses::add_held(BlockId block, HeldPasses& passes) const {
   if (!store_.blocks.sequence.empty()) {
     const std::uint64_t sequence = store_.blocks.sequence[block.value];
     pass.first_sequence = pass.held_bytes == 0 ? sequence : std::min(pass.first_sequence, sequence);
-    // What made no node has the number of what came before it.
+    // An operator without a node has the number of the one before.
     const bool is_alike = sequence == pass.last_sequence && pass.graph_end.valid();
     if (sequence > pass.last_sequence || (is_alike && block < pass.graph_end)) pass.graph_end = block;
     pass.last_sequence = std::max(pass.last_sequence, sequence);

@@ -10,11 +10,11 @@ namespace tidemark {
 
 namespace {
 
-// Of more processes, those with less memory are one line.
+// If there are more processes, the smallest ones share one line.
 constexpr std::size_t kMaxProcessLines = 10;
 
-// Whether its memory began as that of its parent. Of torch.compile's workers all but the first are forked from that
-// one.
+// Whether its memory began as a copy of its parent's. All workers of torch.compile except the first are forked from the
+// first.
 bool is_forked(const HostProcess& process, const std::vector<HostProcess>& all) {
   if (process.role == ProcessRole::data_worker || process.role == ProcessRole::child) return true;
   return process.role == ProcessRole::compile_worker &&
@@ -29,7 +29,7 @@ void add_caveat(HostBreakdown& ledger, HostCaveat caveat) {
   }
 }
 
-// What counts for a process: all its anonymous pages, or those that it does not share with what it was forked from.
+// Memory of a process: all its anonymous pages, or the pages that it does not share with its parent.
 std::optional<std::uint64_t> own_anon(const HostProcess& process, const SharedAnon& shared, HostBreakdown& ledger) {
   const auto& anon = process.pages.anon_bytes;
   if (!anon) add_caveat(ledger, HostCaveat::anon_unknown);
@@ -40,7 +40,7 @@ std::optional<std::uint64_t> own_anon(const HostProcess& process, const SharedAn
   return saturating_subtract(*anon, not_own.value_or(0));
 }
 
-// Returns what the job's processes hold in all.
+// Returns the total of the job's processes.
 std::uint64_t add_processes(HostBreakdown& ledger, const SharedAnon& shared) {
   std::vector<HostLine> lines;
   for (std::size_t n = 0; n < ledger.processes.size(); ++n) {
@@ -87,7 +87,7 @@ std::optional<std::uint64_t>& bytes_for(HostPoint& point, const HostLine& line, 
   return point.kernel_bytes;
 }
 
-// What a lack of memory cannot push out: a control group that reads files is always full of them.
+// Memory that pressure cannot evict: a control group that reads files is always full of page cache.
 std::uint64_t without_cache(const HostBreakdown& ledger) {
   std::uint64_t bytes = *ledger.used_bytes;
   for (const HostLine& line : ledger.lines) {

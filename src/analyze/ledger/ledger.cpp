@@ -25,8 +25,8 @@ namespace {
 struct LedgerTarget {
   std::string name;                      ///< as LedgerDevice::device
   std::optional<std::size_t> sampled;    ///< by SampledDeviceId
-  std::optional<LedgerIndexes> indexes;  ///< none where the program's number of the device is not known
-  std::optional<std::size_t> framework;  ///< index into Overview::devices, where the framework's allocator used it
+  std::optional<LedgerIndexes> indexes;  ///< nullopt if the program's index of the device is unknown
+  std::optional<std::size_t> framework;  ///< index into Overview::devices, if the framework's allocator used it
   bool used = false;                     ///< whether the recorded process used it, by its events
 };
 
@@ -43,7 +43,7 @@ std::string name_of(const SampledDevice& sampled) {
   return fmt::format("{}:{}", sampled.vendor, sampled.index);
 }
 
-// Those that the program has numbers for, then those named as the vendor's tool does.
+// Devices with an index of the program first, then those named by the vendor's tool.
 bool listed_earlier(const LedgerTarget& left, const LedgerTarget& right) {
   const auto left_device = parse_device(left.name);
   const auto right_device = parse_device(right.name);
@@ -57,7 +57,7 @@ std::optional<std::size_t> find_device(const Overview& overview, Device device) 
   return static_cast<std::size_t>(found - overview.devices.begin());
 }
 
-// The sampled devices and those that only events are of, in the order of listed_before().
+// Sampled devices and devices that only events mention, in the order of listed_before().
 std::vector<LedgerTarget> ledger_targets(const Overview& overview, const std::vector<SampledDevice>& sampled) {
   std::vector<LedgerTarget> targets;
   targets.reserve(sampled.size() + overview.devices.size());
@@ -87,7 +87,7 @@ std::vector<LedgerTarget> ledger_targets(const Overview& overview, const std::ve
   return targets;
 }
 
-// All of `targets`, or only the requested one. An error that lists the devices when it is not among them.
+// All of `targets`, or only the requested one. Fails, listing the devices, if that is not among them.
 Result<std::vector<LedgerTarget>> select_targets(const Overview& overview, std::vector<LedgerTarget> targets,
                                                  const std::optional<std::string>& device) {
   if (!device) return targets;
@@ -150,7 +150,7 @@ std::vector<std::string> largest_libraries(const std::vector<LedgerBreakdown>& l
   return names;
 }
 
-// One point for each ledger, which has a time and used bytes. `libraries` are told apart, others added up.
+// One point for each ledger with a time and used bytes. `libraries` are kept separate, others added up.
 std::vector<LedgerPoint> points_of(const std::vector<LedgerBreakdown>& ledgers,
                                    const std::vector<std::string>& libraries) {
   std::vector<LedgerPoint> points;
@@ -159,7 +159,7 @@ std::vector<LedgerPoint> points_of(const std::vector<LedgerBreakdown>& ledgers,
   return points;
 }
 
-// Makes ledgers of one device from samples of it and what was held then.
+// Makes ledgers of one device from its samples and the recorded allocations.
 class LedgerBuilder {
  public:
   LedgerBuilder(const LedgerTarget& target, MemoryOwners& owners) : target_(target), owners_(owners) {}
@@ -181,8 +181,8 @@ class LedgerBuilder {
     if (input.during_driver_call) ledger.caveats.push_back(LedgerCaveat::during_driver_call);
     return ledger;
   }
-  // At the end, null where there is no sample. A sample after the last event may be of a process that is ending: it
-  // counts only where what the process held has changed since the one before, and nothing else on the device has.
+  // At the end, null if there is no sample. A sample after the last event may be of a process that is exiting: it
+  // counts only if the process's memory has changed since the one before, and no other memory of the device has.
   [[nodiscard]] const LedgerInput* at_end(const DeviceSamples& samples) const {
     if (!samples.last) return nullptr;
     if (!samples.after) return &*samples.last;
@@ -191,7 +191,7 @@ class LedgerBuilder {
     const bool alone = *samples.last->used_bytes - before == *samples.after->used_bytes - now;
     return now != before && alone ? &*samples.after : &*samples.last;
   }
-  // Where there is no time to look at.
+  // If there is no time to analyze.
   [[nodiscard]] LedgerBreakdown build_empty() const {
     const OwnMemory own;
     LedgerBreakdown ledger =
@@ -209,10 +209,10 @@ class LedgerBuilder {
     const OwnMemory own = own_memory(list->held);
     return read_processes(list->sample, target_.indexes ? &own : nullptr);
   }
-  // The list that counts for a time: the nearest of those that were taken at the same stage of the process. Only a
-  // finished context can allocate memory, so once the process has done so, a list from before shows too little of it,
-  // however near it is; until then, a list from after shows too much. A list from after the process's end likewise.
-  // What a list explains does not matter: one that were chosen for that would hide what nobody accounts for.
+  // The process list for a time: the nearest list taken at the same stage of the process. Only a finished context can
+  // allocate memory, so once the process has done so, a list from before shows too little, however near it is; until
+  // then, a list from after shows too much. Lists from after the process's end are excluded as well. The unexplained
+  // bytes do not affect the choice, which would otherwise hide memory without an owner.
   [[nodiscard]] static const ProcessLines* choose(std::uint64_t time_ns, const OwnMemory& own,
                                                   const std::optional<ProcessLines>& latest,
                                                   const std::optional<ProcessLines>& next) {
@@ -225,7 +225,7 @@ class LedgerBuilder {
   MemoryOwners& owners_;
 };
 
-// The requested time, where it is one, and not the peak or the end.
+// The requested time, unless the moment is the peak or the end.
 std::optional<std::uint64_t> requested_time(const Store& store, const Moment& at) {
   if (at.kind == Moment::Kind::time) return at.time_ns;
   if (at.kind == Moment::Kind::share) {
@@ -234,7 +234,7 @@ std::optional<std::uint64_t> requested_time(const Store& store, const Moment& at
   return std::nullopt;
 }
 
-// When to look at a device that has no sample for what is requested.
+// The time for a device without a sample at the requested moment.
 std::optional<std::uint64_t> time_without_sample(const Store& store, const LedgerTarget& target, const Moment& at) {
   if (at.kind == Moment::Kind::end) return store.end_ns;
   if (at.kind != Moment::Kind::peak) return requested_time(store, at);
@@ -260,7 +260,7 @@ struct DevicePlan {
   const LedgerInput* without_sample = nullptr;  // null: there is no time to look at
 };
 
-// Why the device's used bytes are not known.
+// The reason why the device's used bytes are unknown.
 LedgerCaveat caveat_of_unknown(const Store& store, const DevicePlan& plan) {
   if (store.samples.devices.empty()) return LedgerCaveat::no_samples;
   if (plan.samples == nullptr) return LedgerCaveat::device_not_sampled;

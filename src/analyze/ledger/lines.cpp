@@ -13,7 +13,7 @@ HeldMemory::OnDevice on_device(const HeldMemory& held, std::optional<std::size_t
   return device && *device < held.devices.size() ? held.devices[*device] : HeldMemory::OnDevice{};
 }
 
-// Most bytes first; as they came where they are equal, unknown ones last.
+// Most bytes first, unknown ones last; stable for equal ones.
 template <typename T>
 void sort_by_bytes(std::vector<T>& lines) {
   std::stable_sort(lines.begin(), lines.end(), [](const T& left, const T& right) { return left.bytes > right.bytes; });
@@ -80,8 +80,8 @@ OwnMemory LedgerIndexes::own(const HeldMemory& held, MemoryOwners& owners) const
     std::uint64_t& bytes = bytes_of[owners.of(usage.stack)];
     bytes = saturating_add(bytes, usage.bytes);
   }
-  // The segments of PyTorch's allocator are what it has reserved. It says what it has only when it hands out blocks, so
-  // after empty_cache() the driver knows better; and not at all as a stream-ordered pool (cudaMallocAsync).
+  // The segments of PyTorch's allocator are its reserved memory. It reports them only with an allocation, so after
+  // empty_cache() the driver's value is newer; as a stream-ordered pool (cudaMallocAsync) it never reports them.
   if (const auto torch = bytes_of.find(MemoryOwners::kTorchAllocator); torch != bytes_of.end()) {
     const std::uint64_t taken = torch->second;
     if (!framework_) {

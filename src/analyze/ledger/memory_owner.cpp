@@ -13,7 +13,7 @@ constexpr const char* kTorchAllocatorName = "PyTorch's allocator";
 
 using Known = std::pair<std::string_view, const char*>;
 
-// By the file's name without ".so" and what follows.
+// By the file's name before ".so".
 constexpr std::array kKnownLibraries = {
     Known{"libc10_cuda", kTorchAllocatorName},
     Known{"libc10", "PyTorch"},
@@ -39,7 +39,7 @@ constexpr std::array kFamilies = {
     Known{"libtorch", "PyTorch"},
 };
 
-// What repaired wheels append to the names of libraries in them: "libcudart-9335f6a2.so.12".
+// The hash that repaired wheels append to names of libraries: "libcudart-9335f6a2.so.12".
 std::string_view without_hash(std::string_view stem) {
   constexpr std::size_t kDigits = 8;
   if (stem.size() < kDigits + 2 || stem[stem.size() - kDigits - 1] != '-') return stem;

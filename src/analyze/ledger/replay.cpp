@@ -11,7 +11,7 @@
 namespace tidemark {
 namespace {
 
-// What Tally knows while a file is read, from the columns of a store.
+// The state that Tally tracks while a file is read, from the columns of a store.
 class Replay final : public EventsSoFar {
  public:
   explicit Replay(const Store& store) : store_(store) {
@@ -53,7 +53,7 @@ class Replay final : public EventsSoFar {
   std::vector<StackUsage> usages_;
 };
 
-// An entry of the samples' columns, or a lookup; of those at one time in this order.
+// An entry of the samples' columns, or a lookup; entries of one time are in this order.
 struct Entry {
   enum class Kind : std::uint8_t { process_list, sample, slow_call, lookup };
 

@@ -6,7 +6,7 @@
 namespace tidemark {
 namespace {
 
-// A slow call is known only after the samples that it covers, at 10 a second: those of 6 seconds.
+// A slow call is reported only after the samples that it covers: samples of 6 seconds at 10 Hz.
 constexpr std::size_t kMaxPeakCandidates = 64;
 
 }  // namespace

@@ -15,11 +15,11 @@ namespace tidemark {
 
 namespace {
 
-// The driver may refuse a little before its free memory is used up, for what it needs itself.
+// The driver may refuse a request slightly before its free memory is used up, because of its own needs.
 constexpr std::uint64_t kDriverReserve = 32 * kMiB;
 // A sample may be a tenth of a second older than the request: modules that were loaded since, and the like.
 constexpr std::uint64_t kSampleMargin = 128 * kMiB;
-// Of a device, what context and libraries of this process may take without being another process.
+// Share of a device that this process's context and libraries may take without suggesting another process.
 constexpr double kOrdinaryOutside = 0.1;
 
 std::uint64_t peak_reserved_until(const Store& store, const OutOfMemory& event) {
@@ -31,14 +31,14 @@ std::uint64_t peak_reserved_until(const Store& store, const OutOfMemory& event) 
     reserved = change.reserved ? reserved + change.size : saturating_subtract(reserved, change.size);
     peak = std::max(peak, reserved);
   }
-  for (const TotalsChange& change : store.totals_changes) {  // of recordings, which know no segments
+  for (const TotalsChange& change : store.totals_changes) {  // of recordings, which contain no segments
     if (change.change_count > event.change_count) break;
     if (change.device == event.device) peak = std::max(peak, change.reserved);
   }
   return peak;
 }
 
-// What PyTorch and the driver had together is what all others left: where it was more before, they took the difference.
+// Memory outside PyTorch and the free memory: an earlier, larger sum means that others took the difference.
 std::uint64_t outside_grew(const Store& store, const OutOfMemory& event, std::uint64_t peak_reserved) {
   std::uint64_t most = peak_reserved;
   for (const OutOfMemory& earlier : store.out_of_memory) {
@@ -53,7 +53,7 @@ OomRefusedBy find_refused_by(const OomFailure& failure) {
   if (!failure.caching || !failure.device_free || !failure.reserved) return OomRefusedBy::unknown;
   const std::uint64_t margin = failure.sampled_at_ns ? kSampleMargin : 0;
   if (*failure.device_free < failure.request.driver) {
-    // Where nothing is left, the sample cannot have missed what was taken since.
+    // If no memory is left, the sample includes all later allocations.
     const bool full = *failure.device_free <= kDriverReserve || failure.request.driver - *failure.device_free > margin;
     return full ? OomRefusedBy::device : OomRefusedBy::unknown;
   }
@@ -89,7 +89,7 @@ std::uint64_t demand(const OomFailure& failure) {
                           : 0;
 }
 
-// Whether the request would have fitted had all cached memory been usable for it.
+// Whether the request would have fitted if all cached memory had been usable for it.
 bool cached_would_do(const OomFailure& failure) {
   if (failure.cached.value_or(0) == 0) return false;
   switch (failure.refused_by) {
@@ -145,7 +145,7 @@ Store until(const Store& store, const OutOfMemory& event) {
   return first;
 }
 
-// What the site's blocks hold at the failure.
+// Size of the site's blocks at the failure.
 std::uint64_t alive_bytes(const Store& store, const OutOfMemory& event, const LeakSite& site) {
   const Blocks& blocks = store.blocks;
   const std::vector<std::uint64_t>& asked = blocks.requested.empty() ? blocks.size : blocks.requested;
@@ -174,7 +174,7 @@ struct BlocksToFree {
   std::uint64_t of_blocks = 0;
 };
 
-// What only puts a leak off comes after what stops it.
+// Fixes that only delay a leak come after fixes that stop it.
 void rank_fixes(std::vector<OomFix>& fixes) {
   const auto rank = [](const OomFix& fix) {
     return std::tuple(fix.kind != OomFixKind::stop_leak, !fix.certain, fix.bytes);

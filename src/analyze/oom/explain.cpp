@@ -42,7 +42,7 @@ std::vector<FailureGroup> group_failures(const Store& store, const std::vector<s
   return latest_first;
 }
 
-// Those of the segment made last before the failure, else the setting, which is that of the recording's end.
+// From the segment made last before the failure, else from the setting, which is the one at the recording's end.
 bool uses_expandable(const Store& store, const OutOfMemory& event) {
   for (std::size_t index = event.segment_changes; index-- > 0;) {
     const SegmentChange& change = store.segment_changes[index];

@@ -14,7 +14,8 @@ namespace {
 using pytorch::BlockPool;
 using State = MapBlock::State;
 
-// The trace does not tell the pool of a segment. The size of ordinary segments shows it, the blocks of expandable ones.
+// The trace does not contain the pool of a segment. It follows from the size of ordinary segments, and from the blocks
+// of expandable ones.
 BlockPool pool_of(const MapSegment& segment) {
   if (!segment.expandable) return pytorch::pool_of_segment(segment.size);
   for (const MapBlock& block : segment.blocks) {
@@ -23,7 +24,7 @@ BlockPool pool_of(const MapSegment& segment) {
   return segment.size % pytorch::handle_size(BlockPool::large) == 0 ? BlockPool::large : BlockPool::small;
 }
 
-// What can be unmapped of [from, to), addresses in the segment.
+// The part of [from, to), addresses in the segment, that can be unmapped.
 std::uint64_t whole_handles(const MapSegment& segment, std::uint64_t from, std::uint64_t to) {
   return pytorch::whole_handles(from - segment.address, to - segment.address, pool_of(segment));
 }
@@ -34,12 +35,13 @@ struct SampleAt {
   std::size_t index = 0;
 };
 
-// A call of the allocator asks the driver before the event of that call is recorded: what a sample reads this close to
-// a change of reserved memory may be the state on either side of it.
+// The allocator calls the driver before the event of its call is recorded: a sample this close to a change of reserved
+// memory may be from before or after it.
 constexpr std::uint64_t kSteadyNs = 5'000'000;
 constexpr std::size_t kMaxSamplesLookedAt = 20;
 
-// How far the sample is from the next change of what is reserved on the device, in either direction, up to kSteadyNs.
+// Time between the sample and the nearest change of reserved memory on the device, in either direction, up to
+// kSteadyNs.
 std::uint64_t steady_ns(const Store& store, std::uint8_t device, std::uint64_t time_ns) {
   const std::vector<TotalsChange>& changes = store.totals_changes;
   const auto later = std::ranges::upper_bound(changes, time_ns, {}, &TotalsChange::time_ns);
@@ -60,8 +62,8 @@ std::uint64_t steady_ns(const Store& store, std::uint8_t device, std::uint64_t t
   return steady;
 }
 
-// The last one with used bytes that is not after the failure, and before which and after which reserved memory stayed
-// as it was; where no sample is such, the one that is furthest from a change. None where driver calls were under way.
+// The last sample with used bytes that is not after the failure, and has no change of reserved memory near it; if there
+// is none, the sample that is furthest from a change. nullopt if driver calls were in progress.
 std::optional<SampleAt> sample_before(const Store& store, const OutOfMemory& event) {
   const Device device = store.devices[event.device].device;
   if (event.device_free || device.type != DeviceType::cuda || !event.reserved) return std::nullopt;

@@ -9,7 +9,7 @@
 namespace tidemark {
 namespace {
 
-// The number that the planned GPUs have in the recording; the program's own where it does not say.
+// The number of the planned GPU in the recording; the program's own if the recording has none.
 std::uint32_t gpu_of(const Device& device, const std::vector<SampledDevice>& sampled) {
   const auto index = static_cast<std::uint32_t>(static_cast<unsigned char>(device.index));
   const auto found = std::find_if(sampled.begin(), sampled.end(),
@@ -23,7 +23,7 @@ void add_devices(Plan& plan, const PlannedRecording& recording) {
     return other.pid == recording.summary.recording.process.pid;
   });
   for (const SummaryDevice& used : recording.summary.devices) {
-    // A process whose first request failed held nothing, and does not fit.
+    // A process whose first request failed held no memory, and does not fit.
     const bool asked = used.totals.peak_allocated_at_ns || used.totals.out_of_memory_count != 0;
     if (used.totals.device.type != DeviceType::cuda || !asked) continue;
     PlannedDevice& device = plan.devices.emplace_back();
@@ -48,8 +48,8 @@ struct Gpu {
   bool out_of_memory = false;
 };
 
-// The peaks of the processes of a GPU need not be at the same time, and libraries take memory too: what all held at
-// once is known.
+// The processes of a GPU need not peak at the same time, and libraries take memory too: the maximum that all held at
+// once is measured.
 void add_up(Plan& plan) {
   std::map<std::uint32_t, Gpu> gpus;
   for (const PlannedDevice& device : plan.devices) {

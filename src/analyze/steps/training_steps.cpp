@@ -18,14 +18,13 @@ namespace tidemark {
 namespace {
 
 constexpr std::size_t kMaxClocks = 16;
-// A clock must order at least so much of what repeats; measured: 0.65 and more for real training, with varying lengths
-// too.
+// Minimum score of a clock; measured: 0.65 and more for real training, including varying lengths.
 constexpr double kLowestScore = 0.35;
 constexpr double kAsEven = 0.98;  // evenness within 2% is the same
 constexpr double kNearlyAsEven = 0.8;
 constexpr std::size_t kMuchFaster = 3;
-// A shorter period is taken where its score is near the best one's (of a loop that evaluates every tenth step, the
-// period of ten steps is the most regular) and memory is back where it was at its end, which it is not between the
+// A shorter period is used if its score is near the best score (for a loop that evaluates every tenth step, the period
+// of ten steps is the most regular) and memory returns to the same level at its end, which it does not between the
 // layers of a forward pass. Measured: between layers the score is at most 0.65 of the best one.
 constexpr double kShorterScore = 0.7;
 constexpr double kBack = 0.15;
@@ -88,9 +87,9 @@ Boundaries optimizer_runs(const Store& store, const KeySequence& sequence) {
   return runs;
 }
 
-// Whether a clock ticks within training steps, such as once in each layer: the optimizer has run a few times, and after
-// its last run follows less than what came before each of them. One that allocates its state only in the first step is
-// followed by all others.
+// Whether a clock ticks within training steps, such as once in each layer: the optimizer has run a few times, and fewer
+// ticks follow its last run than precede each of its runs. Allocations of an optimizer's state in the first step are
+// followed by all other ticks.
 bool ticks_within_steps(const Clock& clock, const Boundaries& runs) {
   if (runs.empty() || runs.size() >= kFewestSteps) return false;
   const auto before = std::count_if(clock.boundaries.begin(), clock.boundaries.end(),
@@ -172,7 +171,7 @@ double evenness(const Boundaries& boundaries) {
   return 1 / (1 + squares / count / (mean * mean));
 }
 
-// How far memory is, at the end of a period, from where it was at its beginning: the median, as a share of the period's
+// Distance of memory at the end of a period from its level at the beginning: the median, as a share of the period's
 // range.
 double usual_drift(const KeySequence& sequence, const Boundaries& boundaries) {
   std::vector<double> drifts;
@@ -188,9 +187,9 @@ double usual_drift(const KeySequence& sequence, const Boundaries& boundaries) {
   return *middle;
 }
 
-// Of clocks by sizes, where those come first that most keys agree on: one as even as the best. What is much faster and
-// nearly as even is preferred where memory is back at its end, for the best may be an epoch; not what is twice as fast,
-// for a key may occur twice in a step.
+// Selects among clocks by sizes, sorted by agreement of keys: one as even as the best. A much faster and nearly as even
+// clock is preferred if memory returns to the same level at its end, because the best may be an epoch; a clock only
+// twice as fast is not, because a key may occur twice in a step.
 const Clock& most_even(const KeySequence& sequence, const std::vector<Clock>& clocks, const Clock& best) {
   const Clock* fastest = &best;
   for (const Clock& clock : clocks) {
@@ -241,7 +240,7 @@ TrainingSteps steps_at(const Store& store, const KeySequence& sequence, Training
 constexpr std::uint32_t kNoKey = StackId::kNone;
 constexpr std::uint64_t kFewest = 4;  // occurrences of a key
 constexpr std::uint64_t kFewestBySizes = 10;
-constexpr int kTenths = 6;  // of the sequence in which a key occurs
+constexpr int kTenths = 6;  // minimum number of tenths of the sequence that contain the key
 constexpr int kTenthsBySizes = 9;
 constexpr double kRegular = 0.7;  // share of periods in which a key must occur equally often
 constexpr std::size_t kSizesInARow = 4;
@@ -265,8 +264,7 @@ void list_blocks(const Store& store, std::size_t device, KeySequence& sequence) 
   }
 }
 
-// Stacks tell steps apart when there are some, and most blocks need not have one: those of autograd's threads have no
-// Python stack.
+// Stacks are used if there are some, even if most blocks have none: blocks of autograd's threads have no Python stack.
 bool use_stacks(const Store& store, const KeySequence& sequence) {
   std::vector<bool> seen(store.definitions.stacks.size());
   std::size_t stacks = 0;
@@ -296,7 +294,7 @@ std::vector<std::uint32_t> keys_by_sizes(const Store& store, const KeySequence& 
   std::vector<std::uint32_t> keys(sequence.blocks.size(), kNoKey);
   std::unordered_map<std::uint64_t, std::uint32_t> known;
   known.reserve(sequence.blocks.size());
-  // Requested sizes where known: blocks of several sizes may serve the same request.
+  // Requested sizes if known: blocks of several sizes may serve the same request.
   const auto& sizes = store.blocks.requested.empty() ? store.blocks.size : store.blocks.requested;
   const auto mixed = [&](std::size_t position) {
     std::uint64_t hash = 0;
@@ -319,11 +317,11 @@ bool occurs_all_over(const StepKey& key, bool by_stack) {
   return key.count >= kFewest && tenths * 10 >= kTenths * static_cast<int>(std::min<std::uint64_t>(key.count, 10));
 }
 
-// For each key and each period, tells `visit(key, count, times)`: in so many successive periods it occurs so often.
+// Calls `visit(key, count, times)` for runs of `times` successive periods in which a key occurs `count` times.
 template <typename Visit>
 void visit_periods(const KeySequence& sequence, const std::vector<std::uint32_t>& boundaries, const Visit& visit) {
   struct Current {
-    std::uint32_t next_period = 0;  // the first one not told yet, once `count` is told
+    std::uint32_t next_period = 0;  // the first period not visited yet, once `count` was visited
     std::uint32_t count = 0;
   };
   std::vector<Current> current(sequence.keys.size());
@@ -482,7 +480,7 @@ KeySequence make_key_sequence(const Store& store, std::size_t device) {
 
 double step_score(const KeySequence& sequence, const std::vector<std::uint32_t>& boundaries) {
   std::vector<Majority> usual(sequence.keys.size());
-  std::vector<Majority> usual_rise(sequence.keys.size());  // of what occurs more often in each period than before
+  std::vector<Majority> usual_rise(sequence.keys.size());  // for keys that occur more often in each period than before
   std::vector<std::uint32_t> before(sequence.keys.size());
   visit_periods(sequence, boundaries, [&](std::uint32_t key, std::uint32_t count, std::uint32_t times) {
     usual[key].vote(count, times);

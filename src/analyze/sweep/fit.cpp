@@ -7,8 +7,8 @@
 namespace tidemark {
 namespace {
 
-// How far a trial may go beyond the largest value that fits while nothing is known above it: where few values have been
-// tried, what is said of far ones means little, and a program may need as much more of the host.
+// Maximum factor between a trial and the largest value that fits while no upper bound is known: predictions from few
+// trials are unreliable far away, and a program may need as much more host memory.
 constexpr double kFurthest = 32;
 constexpr double kFirstStep = 4;  // from the first value to the second
 
@@ -16,15 +16,15 @@ bool fits(const FitTrial& trial) {
   return trial.result.fits.value_or(false);
 }
 
-// A trial to go through. The shape is that of the allocated bytes: what is used grows in steps.
+// A trial. Its shape is taken from the allocated bytes: used bytes grow in steps.
 struct Point {
   double value = 0;
   double bytes = 0;
   double used = 0;
 };
 
-// At most three of those that fit, the largest value first; each well below the one before, because between near ones
-// the rounding of sizes is more than the growth.
+// At most three of the fitting trials, the largest value first; each well below the one before, because between near
+// ones the rounding of sizes exceeds the growth.
 std::vector<Point> points_of(const std::vector<FitTrial>& trials) {
   std::vector<Point> all;
   for (const FitTrial& trial : trials) {
@@ -43,9 +43,8 @@ std::vector<Point> points_of(const std::vector<FitTrial>& trials) {
   return chosen;
 }
 
-// Where the first point's use will have grown to `limit`: by the polynomial through the points (Newton's divided
-// differences), and as much faster as the use grew with the allocated bytes between the first two. None where it does
-// not grow.
+// The value at which the first point's use reaches `limit`: by the polynomial through the points (Newton's divided
+// differences), scaled by the ratio of used to allocated bytes between the first two. nullopt if it does not grow.
 std::optional<double> value_at_limit(const std::vector<Point>& points, double limit) {
   if (points.size() < 2) return std::nullopt;
   const auto slope = [&](std::size_t a, std::size_t b) {
@@ -85,7 +84,7 @@ bool Fit::monotone() const {
 
 std::optional<std::uint64_t> next_value(const Fit& fit) {
   if (fit.trials.empty()) return fit.range.low;
-  // In numbers of values, so that a step has no part in what follows.
+  // In numbers of steps of the range.
   const auto index_of = [&](std::uint64_t value) { return (value - fit.range.low) / fit.range.step; };
   const auto value_at = [&](std::uint64_t index) { return fit.range.low + index * fit.range.step; };
   const std::uint64_t count = index_of(fit.range.high) + 1;
@@ -107,7 +106,7 @@ std::optional<std::uint64_t> next_value(const Fit& fit) {
   const std::uint64_t least = above - unknown;
   const std::uint64_t most = above - 1;
   const std::uint64_t middle = least + (most - least) / 2;
-  const bool open = above == count;  // nothing is known above
+  const bool open = above == count;  // no upper bound is known
   const auto within = [&](double value) {
     const auto lowest = static_cast<double>(value_at(least));
     double highest = static_cast<double>(value_at(most));
@@ -118,7 +117,7 @@ std::optional<std::uint64_t> next_value(const Fit& fit) {
   const auto reached = value_at_limit(points_of(fit.trials), static_cast<double>(fit.limit_bytes));
   if (!reached && !open) return value_at(middle);
   if (!reached) return within(static_cast<double>(below->value) * (fit.trials.size() == 1 ? kFirstStep : kFurthest));
-  // What misleads: a limit beyond what is known not to fit, or trials that hardly come nearer to the answer.
+  // Misleading predictions: a limit beyond a value known not to fit, or trials that hardly narrow the interval.
   const bool misled = !open && *reached >= static_cast<double>(value_at(above));
   const bool by_one = unknown_before.size() > 2 && fits(fit.trials.back()) && unknown_before.back() == unknown + 1;
   const bool creeping = by_one || (unknown_before.size() > 2 && unknown > unknown_before.end()[-2] / 2);

@@ -14,8 +14,8 @@ namespace {
 constexpr std::size_t kMaxTerms = 4;       // besides the constant
 constexpr std::size_t kMaxTried = 40'000;  // sums of products
 constexpr int kMaxDegree = 3;              // batch * seq * seq
-constexpr double kPrice = 2;               // of a coefficient: the factor by which it has to lower the squared error
-constexpr std::size_t kMaxLeftOut = 48;    // trials of which the error of the choice is found
+constexpr double kPrice = 2;               // minimum factor by which another coefficient has to lower the squared error
+constexpr std::size_t kMaxLeftOut = 48;    // maximum number of trials used to estimate the error of the choice
 constexpr double kExact = 1e-6;            // shares of bytes; less than that are roundings of sizes
 constexpr std::size_t kNoGroup = std::numeric_limits<std::size_t>::max();
 
@@ -27,7 +27,7 @@ double product(const Powers& powers, const std::vector<double>& numbers) {
   return value;
 }
 
-// All products of the arguments up to the degree, without the constant; those of low degree first.
+// All products of the arguments up to the degree, without the constant; lowest degree first.
 std::vector<Powers> products(std::size_t arguments) {
   std::vector<Powers> found;
   Powers powers(arguments, 0);
@@ -76,7 +76,7 @@ void add_columns(std::vector<double>& row, double value, bool by_group, std::siz
   for (std::size_t index = 0; index < groups; ++index) row.push_back(index == group ? value : 0);
 }
 
-// What has coefficients of its own for each group.
+// Parts of a law with separate coefficients for each group.
 enum class Apart : std::uint8_t { nothing, constant, everything };
 
 struct Candidate {
@@ -86,9 +86,8 @@ struct Candidate {
   LeastSquares solved;
 };
 
-// What is least for the best law, of the squared error of predictions and how many coefficients these took: where few
-// trials are left over, a coefficient costs more. The form of the penalty is that of Hurvich and Tsai (Biometrika 76,
-// 1989).
+// Score of a law, from its squared prediction error and number of coefficients; lower is better. If few trials are left
+// over, a coefficient costs more. The form of the penalty is from Hurvich and Tsai (Biometrika 76, 1989).
 double score_of(double squares, std::size_t points, std::size_t coefficients) {
   const auto count = static_cast<double>(points);
   const auto used = static_cast<double>(coefficients);
@@ -96,7 +95,7 @@ double score_of(double squares, std::size_t points, std::size_t coefficients) {
   return std::log(error) + std::log(kPrice) * used * count / std::max(0.5, count - used);
 }
 
-// For each of some trials, the law that would have been chosen without it, and what that predicts of it.
+// For each of some trials, the law chosen without it, and its prediction for the trial.
 class LeftOut {
  public:
   explicit LeftOut(std::size_t points) : points_(points), best_(std::min(points, kMaxLeftOut)) {}
@@ -117,7 +116,7 @@ class LeftOut {
     }
   }
 
-  // Ascending shares; where too few trials are left to choose a law, the error is that of the chosen one.
+  // Ascending shares; if too few trials are left to choose a law, the errors of the chosen one.
   [[nodiscard]] std::vector<double> errors(const LeastSquares& chosen) const {
     std::vector<double> found;
     for (std::size_t index = 0; index < best_.size(); ++index) {
@@ -138,7 +137,7 @@ class LeftOut {
   std::vector<std::optional<Best>> best_;
 };
 
-constexpr double kDependent = 1e-9;  // of a column's length, what is left of it without its share of the others
+constexpr double kDependent = 1e-9;  // of a column's length: minimum remainder without its share of the others
 
 double dot(const std::vector<double>& a, const std::vector<double>& b) {
   return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
@@ -160,7 +159,7 @@ std::optional<Law> Law::find(const std::vector<LawPoint>& points, std::size_t gr
   if (points.size() < 2) return std::nullopt;
   const std::size_t arguments = points.front().numbers.size();
   const std::vector<Powers> all = products(arguments);
-  // What is predicted are shares: each row and its value are divided by the value.
+  // Predictions are shares: each row and its value are divided by the value.
   const std::vector<double> ones(points.size(), 1.0);
   Rows shares;  // by point, of each product
   for (const LawPoint& point : points) {
@@ -305,7 +304,7 @@ std::optional<LeastSquares> LeastSquares::solve(const Rows& rows, const std::vec
   return solved;
 }
 
-// With H = QQ' and the residuals r, those of two rows that are left out solve (I - H) e = r, of these rows.
+// With H = QQ' and the residuals r, the residuals e of two left-out rows solve (I - H) e = r, restricted to these rows.
 std::optional<double> LeastSquares::left_out_residual(std::size_t left, std::size_t other) const {
   double own = 1;
   double others = 1;

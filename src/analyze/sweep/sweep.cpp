@@ -10,7 +10,7 @@
 namespace tidemark {
 namespace {
 
-// `bytes_of(result)`: none or 0 of a trial that does not count.
+// `bytes_of(result)`: nullopt or 0 for a trial that does not count.
 template <typename BytesOf>
 std::optional<Law> law_of(const Sweep& sweep, std::size_t groups, const BytesOf& bytes_of) {
   std::vector<LawPoint> points;
@@ -67,7 +67,7 @@ double distance(const Sweep& sweep, const SweepRow& a, const SweepRow& b) {
   return std::sqrt(squares);
 }
 
-// The row with the highest score; none where no row has one.
+// The row with the highest score; nullopt if no row has one.
 template <typename Score>
 std::optional<std::size_t> best_row(const Sweep& sweep, const std::vector<bool>& taken, const Score& score) {
   std::optional<std::size_t> best;
@@ -81,7 +81,7 @@ std::optional<std::size_t> best_row(const Sweep& sweep, const std::vector<bool>&
   return best;
 }
 
-// What a process takes beside what PyTorch reserves: the context, and what the trials had beside theirs at most.
+// Memory of a process besides PyTorch's reserved memory: the context, and the maximum of the trials beyond theirs.
 std::uint64_t beside_reserved(const Sweep& sweep, const SweptGpu& gpu) {
   if (!gpu.context_bytes) return 0;
   std::uint64_t libraries = 0;
@@ -220,7 +220,7 @@ std::optional<std::size_t> next_row(const Sweep& sweep, const std::vector<bool>&
   return best_row(sweep, taken, [&](const SweepRow& row) {
     const SweptGpu& gpu = sweep.gpus[row.gpu];
     const auto reserved = row.prediction ? row.prediction->peak_reserved_bytes : std::nullopt;
-    // What is known not to fit, without a law for its group, comes last.
+    // Rows known not to fit, without a law for their group, come last.
     if (!reserved && row.prediction) return std::numeric_limits<double>::lowest();
     if (!at_limit || !gpu.memory_bytes || !reserved) {
       return sweep.reserved->uncertainty(sweep.numbers_of(row), sweep.group_of(row));

@@ -27,8 +27,8 @@ namespace tidemark {
 
 namespace {
 
-/// Follows the events of a store. Bytes are the sum of the `library` lines of a ledger of the same time, but for what
-/// PyTorch's allocator has beyond its reserved memory. The store must outlive it and not change.
+/// Follows the events of a store. Bytes are the sum of the `library` lines of a ledger of the same time, except for
+/// memory of PyTorch's allocator beyond its reserved memory. The store must outlive it and not change.
 class DriverBytes {
  public:
   explicit DriverBytes(const Store& store) : store_(store), owners_(store.definitions) {}
@@ -86,7 +86,7 @@ std::vector<PointThinner::Measure> measures_of(const TimelineSeries& series) {
   return measures;
 }
 
-// The points of one device. Stays where it is.
+// The points of one device. Not movable.
 class SeriesBuilder {
  public:
   /// `all`: of all memory of the device, not of some blocks.
@@ -137,7 +137,7 @@ class SeriesBuilder {
   PointThinner thinner_;
 };
 
-// What the chosen blocks held, change by change.
+// Memory of the selected blocks, change by change.
 template <typename Visit>
 void walk_chosen(const Store& store, const BlockFilter& filter, const Visit& visit) {
   std::vector<std::uint64_t> held(store.devices.size());
@@ -173,7 +173,7 @@ std::optional<std::vector<TimelinePhase>> list_phases(const Store& store, const 
     return store.live_changes[std::min<std::uint64_t>(change, store.live_changes.size() - 1)].time_ns;
   };
   std::vector<TimelinePhase> phases;
-  if (pass_spans(spans).size() < 2) return phases;  // one alone says nothing of the program
+  if (pass_spans(spans).size() < 2) return phases;  // a single pass is not informative
   for (const PhaseSpan& span : spans) {
     if (span.phase == Phase::other) continue;
     if (phases.size() == most) return std::nullopt;
@@ -182,7 +182,7 @@ std::optional<std::vector<TimelinePhase>> list_phases(const Store& store, const 
   return phases;
 }
 
-// Which of the listed call sites a stack is of; each stack is named once.
+// Finds the listed call site of a stack; each stack is named once.
 class SiteOfStack {
  public:
   SiteOfStack(const std::vector<CallSite>& sites, std::size_t stacks, Symbols& symbols)
@@ -207,7 +207,7 @@ class SiteOfStack {
   Symbols& symbols_;
 };
 
-// Fills in what the layers hold. `layer_of(block)` may be the number of layers, which stands for all others.
+// Fills in the memory of the layers. `layer_of(block)` may be the number of layers, which means all others.
 template <typename LayerOf>
 void fill_layers(TimelineLayers& split, const Store& store, std::size_t device,
                  const std::vector<TimelinePoint>& points, const BlockFilter& filter, const LayerOf& layer_of) {
@@ -235,7 +235,7 @@ Moment highest_of(const TimelineSeries& series, const BlockFilter& filter) {
   return {Moment::Kind::time, series.peak_allocated_at_ns.value_or(0), 0};
 }
 
-// What the chosen blocks held when the series was highest, by stack.
+// Memory of the selected blocks at the maximum of the series, by stack.
 std::vector<StackUsage> usages_when_highest(const Store& store, std::size_t device, const TimelineSeries& series,
                                             const BlockFilter& filter) {
   if (filter.all()) return usages_at_peak(store, device);

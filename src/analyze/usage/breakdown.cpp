@@ -80,7 +80,7 @@ BreakdownGroup group_of(const Store& store, const Attribution& attribution, cons
   return result;
 }
 
-// What was asked for, and what else is known.
+// The requested kind, and all others with data.
 Result<std::vector<std::pair<OwnerKind, OwnerGroups>>> known_kinds(const Store& store, const Attribution& attribution,
                                                                    std::optional<OwnerKind> by) {
   std::vector<std::pair<OwnerKind, OwnerGroups>> kinds;

@@ -25,7 +25,7 @@ struct Side {
   const ComparedRecording& recording;
   Symbols& symbols;
   std::vector<std::uint32_t> numbers;            // by StackId
-  std::map<StackId, std::uint32_t> owners = {};  // likewise, of owners
+  std::map<StackId, std::uint32_t> owners = {};  // the same for owners
 
   [[nodiscard]] const DeviceSummary* find(Device device) const {
     for (const DeviceSummary& summary : recording.overview.devices) {
@@ -58,7 +58,7 @@ NamedStack named(const Side& side, StackId stack) {
 /// A stack in both recordings, before it has names.
 struct Match {
   std::uint32_t number = StackMatcher::kNoStack;
-  std::optional<StackId> in_a;  // one of those that have this number; none: no block of it is in A
+  std::optional<StackId> in_a;  // one of the stacks with this number; nullopt: none of its blocks is in A
   std::optional<StackId> in_b;
   ComparedStack values;
 };
@@ -195,7 +195,7 @@ ComparedDevice compare_device(const Side& a, const Side& b, Device device, const
   return result;
 }
 
-/// Those of A and those of B.
+/// The devices of A and of B.
 Result<std::vector<Device>> select_both(const Overview& a, const Overview& b, const std::optional<std::string>& only) {
   std::vector<Device> devices;
   for (const Overview* overview : {&a, &b}) {

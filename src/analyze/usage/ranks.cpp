@@ -95,7 +95,7 @@ class RankComparer {
     row.outlier = group.has_outliers() && gap_between(row.peak_allocated_bytes, group.median_bytes) > group.limit_bytes;
   }
 
-  // Where the ranks of a machine use different GPUs most, all of them number the GPUs alike.
+  // If the ranks of a machine mostly use different GPUs, all of them use the same GPU numbers.
   void name_owners() {
     std::map<std::string, std::map<std::int8_t, std::int32_t>> ranks;  // of a machine, by GPU
     std::set<std::string> shared;

@@ -19,7 +19,7 @@ struct RowSum {
   std::uint64_t blocks = 0;
 };
 
-// What blocks are grouped by, as a number; key_of() below turns it back into what it stands for.
+// Groups of blocks, as numbers; key_of() below converts them back.
 class Groups {
  public:
   Groups(const Store& store, GroupBy by, std::optional<OwnerGroups> owners)
@@ -33,7 +33,7 @@ class Groups {
   const Blocks& blocks_;
   const GroupBy by_;
   std::vector<StringId> annotations_;  // by block
-  std::optional<OwnerGroups> owners_;  // where they are grouped by an OwnerKind
+  std::optional<OwnerGroups> owners_;  // if the rows are grouped by an OwnerKind
 };
 
 std::uint64_t Groups::of(std::size_t block) const {

@@ -23,7 +23,7 @@ namespace {
 /// A tree of stacks of some blocks. Locations beyond those of the definitions are owners.
 struct StackTree {
   std::vector<StackNode> nodes;  ///< parents before children
-  std::vector<StackId> stacks;   ///< of the blocks, in their order; invalid: none
+  std::vector<StackId> stacks;   ///< stacks of the blocks, in their order; invalid: none
   std::vector<FrameName> owners;
 };
 
@@ -90,7 +90,7 @@ StackTree recorded_stacks(const Store& store, const std::vector<BlockId>& blocks
   return tree;
 }
 
-// The stack of each block below a frame that says its owner. By module: the parts of the module's path, and no calls.
+// The stack of each block below a frame that names its owner. By module: the parts of the module's path, and no calls.
 StackTree stacks_by_owner(const Store& store, const std::vector<BlockId>& blocks, const OwnerGroups& groups) {
   TreeGrower grower(store.definitions, groups);
   std::vector<StackId> stacks;
@@ -114,8 +114,8 @@ struct Weight {
   }
 };
 
-// The recording's tree of stacks with what each node holds. Parents have smaller ids than their children, so one pass
-// backwards adds everything up.
+// The recording's tree of stacks with the memory of each node. Parents have smaller ids than their children, so one
+// pass backwards computes the sums.
 class WeightedStacks {
  public:
   WeightedStacks(const Store& store, const std::vector<BlockId>& live, StackTree tree)
@@ -177,7 +177,7 @@ class WeightedStacks {
   std::vector<bool> runs_python_;
 };
 
-// Sibling nodes that people cannot tell apart: different addresses in one native function, for instance.
+// Sibling nodes that are displayed alike: different addresses in one native function, for instance.
 struct NodeGroup {
   std::vector<std::uint32_t> nodes;
   Weight total;
@@ -232,7 +232,7 @@ class TreeBuilder {
     return frame.kind != Location::Kind::python && stacks_.runs_python(node) && stacks_.own(node).blocks == 0;
   }
 
-  // Puts what is below left out frames in their place; what these allocated themselves is returned.
+  // Replaces omitted frames by their children; returns the allocations of the omitted frames themselves.
   Weight leave_out(std::vector<std::uint32_t>& nodes) {
     Weight own;
     std::vector<std::uint32_t> kept;
@@ -251,7 +251,7 @@ class TreeBuilder {
     return own;
   }
 
-  // Groups `nodes` and puts those worth listing on the stack of pending ones, largest on top.
+  // Groups `nodes` and pushes the nodes to list onto the stack of pending ones, largest on top.
   void push(const std::vector<std::uint32_t>& nodes, std::uint32_t depth, HiddenNodes& hidden) {
     std::map<std::tuple<Location::Kind, std::string, std::string, std::uint32_t, CompiledGraph>, NodeGroup> groups;
     for (const std::uint32_t node : nodes) {
@@ -271,7 +271,7 @@ class TreeBuilder {
         hidden.blocks += group.total.blocks;
       }
     }
-    // Equals keep the order of their names, which the reversal turns around first.
+    // Reverses equal ones first, so that the reversal keeps them in order of their names.
     std::reverse(pending_.begin() + first, pending_.end());
     std::stable_sort(pending_.begin() + first, pending_.end(), [this](const NodeGroup& left, const NodeGroup& right) {
       return options_.by_count ? left.total.blocks < right.total.blocks : left.total.bytes < right.total.bytes;
