@@ -17,10 +17,10 @@ namespace tidemark {
 /// Beside the device and the filter.
 [[nodiscard]] std::vector<AnalysisOption> compare_options();
 
-/// What is chosen in AnalysisOptions(compare_options()).
+/// Options from AnalysisOptions(compare_options()).
 [[nodiscard]] CompareOptions compare_what(const AnalysisOptions& options);
 
-/// What comparing needs of a store, of the blocks and by the owners that the options choose.
+/// The data of a store that comparing needs, for the blocks and owners that the options select.
 Result<ComparedRecording> reduce_chosen(AttributedStore&& store, AnalysisOptions options);
 Result<ComparedRecording> reduce_chosen(const AttributedStore& store, AnalysisOptions options);
 

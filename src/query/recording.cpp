@@ -23,7 +23,7 @@
 namespace tidemark {
 namespace {
 
-// What to type instead of a directory: the recordings in it.
+// Suggestion for a directory argument: the recordings in it.
 std::string recordings_in(const std::string& directory) {
   constexpr std::size_t kMaxListed = 3;
   std::vector<std::string> found;
@@ -81,7 +81,7 @@ const AnalysisOption* find_option(const AnalysisInfo& analysis, const std::strin
   return nullptr;
 }
 
-// One of those that analyses share.
+// Sets an option that analyses share.
 Result<void> set_shared(const std::string& name, const std::string& value, AnalysisOptions& options) {
   const auto [into, status] = [&]() -> std::pair<std::string*, Result<void>> {
     FilterOptions& filter = options.filter;

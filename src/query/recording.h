@@ -1,5 +1,5 @@
-// Opening recordings for their analyses: with their blocks and their owners, or as overviews with their samples; and a
-// recording of which several things are asked: what a handle of the Python package holds.
+// Opens recordings for analyses: with their blocks and owners, or as overviews with their samples. Also a recording for
+// several queries, which backs a handle of the Python package.
 #pragma once
 
 #include <sys/stat.h>
@@ -27,17 +27,17 @@
 
 namespace tidemark {
 
-/// Makes the progress of one pass over a file. `doing`: "Reading"; kept by reference. May be empty, and may return
-/// none.
+/// Creates the progress of one pass over a file. `doing`: "Reading"; kept by reference. May be empty, and may return an
+/// empty one.
 using ProgressFor = std::function<Progress(const std::string& path, const char* doing)>;
 
-/// Fails, saying what to do, for what is no regular file.
+/// Fails, with advice, if it is not a regular file.
 Result<void> check_recording_path(const std::string& path);
 
 /// The rules in the file, before the built-in ones; these without a file.
 Result<ComponentRules> read_rules(const std::string& path);
 
-/// As open_store(), with what the recording knows of its blocks' owners in the stacks.
+/// As open_store(), with the recording's data on owners of blocks in the stacks.
 Result<AttributedStore> open_attributed(const std::string& path, const Progress& progress = {},
                                         const ComponentRules& rules = ComponentRules::built_in());
 
@@ -48,8 +48,8 @@ Result<SampledOverview> open_sampled_overview(const std::string& path, const Pro
 /// The same of blocks that are in memory.
 [[nodiscard]] SampledOverview sampled_overview(const std::shared_ptr<const AttributedStore>& store);
 
-/// Reads the recording again for what it knows of its blocks' owners: its stacks then say so, and the result is what
-/// each category held at the peak, and advice. Empty where it knows nothing, or has too many events.
+/// Reads the recording again for the owners of its blocks: adds them to its stacks, and returns the memory of each
+/// category at the peak, and advice. Empty if the recording has no data for it, or too many events.
 [[nodiscard]] PeakOwners take_owners(const std::string& path, const ProgressFor& progress, const ComponentRules& rules,
                                      Overview& overview);
 
@@ -61,7 +61,7 @@ struct FileVersion {
   std::int64_t changed_s = 0;
   std::int64_t changed_ns = 0;
 
-  /// All 0 where there is no such file.
+  /// All 0 if there is no such file.
   static FileVersion of(const std::string& path) {
     struct stat status {};
     if (::stat(path.c_str(), &status) != 0) return {};
@@ -75,7 +75,7 @@ struct ReadingChoice {
   ComponentRules rules = ComponentRules::built_in();
   ProgressFor progress = {};
   std::string python{};  ///< as choose_simulation() takes it
-  std::string name{};    ///< what results call the file; empty: its path
+  std::string name{};    ///< name of the file in results; empty: its path
 };
 
 /// Safe to use from several threads.
@@ -87,11 +87,11 @@ class Recording {
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] const ReadingChoice& choice() const { return choice_; }
 
-  /// Reads them now where they were not read; then fails where the file is not what it was when it was opened.
+  /// Reads the blocks on the first call; fails if the file has changed since it was opened.
   Result<std::shared_ptr<const AttributedStore>> blocks();
-  /// Whose they are: what the recording knows, or what can be told from stacks and lifetimes.
+  /// Owners of the blocks, from the recording's data, or from stacks and lifetimes.
   Result<std::shared_ptr<const Attribution>> attribution();
-  /// With the owners of what is in memory, or of what was read for them.
+  /// With the owners of the blocks in memory, or of blocks read for this purpose.
   const SampledOverview& overview();
 
  private:
@@ -103,17 +103,17 @@ class Recording {
   std::string path_;
   ReadingChoice choice_;
   FileVersion version_;
-  std::recursive_mutex mutex_;  // of what follows: attribution() calls blocks()
+  std::recursive_mutex mutex_;  // protects the following; recursive because attribution() calls blocks()
   std::shared_ptr<const AttributedStore> blocks_;
   std::shared_ptr<const Attribution> attribution_;
   std::optional<SampledOverview> overview_;
 };
 
 /// Whether there is an option of this name: as on the command line, without the dashes. "device", "at", "module",
-/// "component", "category" and "phase" are some too, where the analysis takes them.
+/// "component", "category" and "phase" are included if the analysis accepts them.
 [[nodiscard]] bool has_option(const AnalysisInfo& analysis, const std::string& name);
 
-/// Values of such options. Fails for wrong ones, saying what is allowed.
+/// Values of such options. Fails for invalid ones, listing the allowed values.
 Result<AnalysisOptions> choose_options(const AnalysisInfo& analysis,
                                        const std::vector<std::pair<std::string, std::string>>& given);
 
@@ -124,9 +124,9 @@ Result<std::shared_ptr<const AnalysisRun>> run_analysis(const Analysis& analysis
 
 // The option --simulate: settings of the allocator that are worth trying, replayed for the advice of an analysis.
 
-/// Sets AnalysisOptions::simulate as the option says, where the analysis has it. `automatic`: whether "auto" is
-/// "pytorch": starting an interpreter takes seconds, which only somebody at a terminal waits for. `failed` is told why
-/// a replay that was asked for cannot be done. `python`: the interpreter whose PyTorch replays; empty: python3.
+/// Sets AnalysisOptions::simulate from the option, if the analysis has it. `automatic`: whether "auto" means "pytorch":
+/// starting an interpreter takes seconds, which is only acceptable on a terminal. `failed` receives the reason why a
+/// requested replay is impossible. `python`: the interpreter with the PyTorch for the replay; empty: python3.
 void choose_simulation(const Analysis& analysis, bool automatic, const ProgressFor& progress,
                        const std::function<void(const std::string&)>& failed, AnalysisOptions& chosen,
                        const std::string& python = "");

@@ -88,8 +88,8 @@ Boundaries optimizer_runs(const Store& store, const KeySequence& sequence) {
 }
 
 // Whether a clock ticks within training steps, such as once in each layer: the optimizer has run a few times, and fewer
-// ticks follow its last run than precede each of its runs. Allocations of an optimizer's state in the first step are
-// followed by all other ticks.
+// ticks follow its last run than precede each run on average. An optimizer that allocates only in the first step, for
+// its state, is followed by all other ticks.
 bool ticks_within_steps(const Clock& clock, const Boundaries& runs) {
   if (runs.empty() || runs.size() >= kFewestSteps) return false;
   const auto before = std::count_if(clock.boundaries.begin(), clock.boundaries.end(),

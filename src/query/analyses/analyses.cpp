@@ -2,8 +2,8 @@
 
 namespace tidemark {
 
-// An analysis NAME is the function NAME_analysis() of its own file: query/analyses/NAME.cpp where its result has a
-// type of its own, analyze/NAME.cpp where it is a table. The macros declare the function and add what it returns.
+// An analysis NAME is the function NAME_analysis() in its own file: query/analyses/NAME.cpp if it has its own result
+// type, analyze/NAME.cpp if its result is a table. The macros declare the function and register its result.
 #define ADD_RESULT(name)             \
   extern Analysis name##_analysis(); \
   list.push_back(name##_analysis())

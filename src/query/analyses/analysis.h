@@ -24,7 +24,8 @@ namespace tidemark {
 class AnalysisRun {
  public:
   virtual ~AnalysisRun() = default;
-  /// Analyses one more recording. Fails when the device asked for is not in it, or what else the analysis needs.
+  /// Analyses one more recording. Fails if the recording lacks the requested device, or other data that the analysis
+  /// needs.
   virtual Result<void> add(const SampledOverview& recording, Symbols& symbols, const AnalysisOptions& options) = 0;
   /// The same for analyses that need every block (Analysis::needs_blocks).
   virtual Result<void> add(const Store& recording, Symbols& symbols, const AnalysisOptions& options) = 0;
@@ -34,7 +35,7 @@ class AnalysisRun {
   [[nodiscard]] virtual bool check_failed(const AnalysisOptions& options) const = 0;
 };
 
-/// Those of an analysis whose result is an R.
+/// The functions of an analysis with a result of type R.
 template <typename R>
 class ResultsOf : public AnalysisRun {
  public:
@@ -44,45 +45,45 @@ class ResultsOf : public AnalysisRun {
   std::vector<R> results_;
 };
 
-/// What help says of an analysis, and what can be chosen.
+/// Help and options of an analysis.
 struct AnalysisInfo {
   std::string name;   ///< of its command, and of its results in a page's data
   std::string help;   ///< one line
   std::string about;  ///< more sentences for the command's help; may be empty
   std::vector<AnalysisOption> options;
   bool takes_moment = false;            ///< whether AnalysisOptions::at means something
-  std::vector<std::string> examples{};  ///< what follows "tidemark NAME "
+  std::vector<std::string> examples{};  ///< arguments after "tidemark NAME "
   bool takes_filter = false;            ///< whether AnalysisOptions::filter means something
-  bool filters_lists = false;           ///< to its lists of holders only: totals remain those of the device
+  bool filters_lists = false;           ///< to its lists of holders only: totals remain the device's
   bool can_follow = false;              ///< a recording in progress, again and again
-  bool has_first_screen = false;        ///< text is short unless all of it is asked for
+  bool has_first_screen = false;        ///< text is short unless all of it is requested
 };
 
 struct Analysis : AnalysisInfo {
-  bool needs_blocks = true;  ///< a Store; otherwise a SampledOverview does, which takes little memory
+  bool needs_blocks = true;  ///< needs a Store; otherwise a SampledOverview suffices, which takes little memory
   std::function<std::unique_ptr<AnalysisRun>()> start;
-  /// For pages, which write tables of any analysis; empty where the result is none.
+  /// For pages, which write tables of any analysis; empty if the result is not a table.
   std::function<Result<ResultTable>(const Store& store, Symbols& symbols, const AnalysisOptions& options)> table;
   /// Reads the description of the result; the name of its type.
   std::function<std::string(ResultTypes& types)> describe;
 };
 
-/// In the order in which help lists them.
+/// In the order of help.
 [[nodiscard]] const std::vector<Analysis>& analyses();
 
-/// An analysis with a result type of its own. `Recording` is Store, Overview or SampledOverview.
+/// An analysis with its own result type. `Recording` is Store, Overview or SampledOverview.
 template <typename R, typename Recording>
 struct AnalysisParts {
   AnalysisInfo info;
   std::function<Result<R>(const Recording& recording, Symbols& symbols, const AnalysisOptions& options)> analyze;
   bool (*check_failed)(const R& result, const AnalysisOptions& options) = nullptr;
-  /// The JSON of all results, where that is not one after the other.
+  /// The JSON of all results, if that is not a list of the single ones.
   Result<std::string> (*json)(const std::vector<R>& results) = nullptr;
 };
 
 template <typename R, typename Recording>
 [[nodiscard]] Analysis make_analysis(AnalysisParts<R, Recording> parts);
-/// An analysis whose result is a table.
+/// An analysis with a table as its result.
 [[nodiscard]] Analysis make_analysis(TableAnalysis table);
 
 // ---------------------------------------------------------------------------------------------------------------------

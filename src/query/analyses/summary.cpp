@@ -9,7 +9,7 @@
 namespace tidemark {
 namespace {
 
-// What is listed instead of all call sites: it needs the blocks.
+// Selects the holders listed instead of call sites, which needs the blocks.
 Result<void> choose_holders(const SampledOverview& overview, const AnalysisOptions& options, SummaryOptions& chosen) {
   if (options.filter.empty() && options.word("by") == "call-site") return {};
   auto loaded = overview.load_blocks();

@@ -1,7 +1,6 @@
-// Results as JSON, from their descriptions. describe.h says how to write one.
+// Results as JSON, from their descriptions. describe.h explains how to write one.
 //
-// Bytes and times are integers, unknown values null; text that is not UTF-8 has U+FFFD in place of the bytes that are
-// not.
+// Bytes and times are integers, unknown values null; invalid UTF-8 is replaced by U+FFFD.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +18,7 @@
 
 namespace tidemark {
 
-using Json = nlohmann::ordered_json;  // keys in the order in which they are described
+using Json = nlohmann::ordered_json;  // keeps keys in the order of the description
 
 /// JSON that was written before, of an `Example`; or null.
 template <typename Example>
@@ -31,8 +30,8 @@ inline constexpr bool is_written = false;
 template <typename Example>
 inline constexpr bool is_written<WrittenAs<Example>> = true;
 
-/// The visitor that writes a result's values. Of a description it needs keys and values only. What does not depend on
-/// a value's type is in the source: each use of a template is compiled anew.
+/// The visitor that writes a result's values. It uses only keys and values of a description. Code that does not depend
+/// on a value's type is in the source file, because each instantiation of a template costs compile time.
 class JsonObject {
  public:
   explicit JsonObject(Json& object) : object_(object) {}
@@ -65,12 +64,12 @@ class JsonObject {
     if (present) part(value);
   }
 
-  /// Into what is null.
+  /// Fills a null value.
   template <typename Value, typename... Context>
   static void write(Json& into, const Value& value, const Context&... context);
 
  private:
-  static Json& add(Json& object, std::string_view key);  ///< which the object has not; null
+  static Json& add(Json& object, std::string_view key);  ///< `key` must not exist yet; inserts null
   static Json& append(Json& array);                      ///< null
   static void set(Json& into, bool value);
   static void set(Json& into, std::int64_t value);

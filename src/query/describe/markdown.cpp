@@ -20,7 +20,7 @@ std::string escaped(const std::string& text) {
   return cell;
 }
 
-// One table. A type that stands in it is described where it stands first.
+// One table. A nested type is described at its first use.
 class KeyTable {
  public:
   explicit KeyTable(const ResultTypes& types) : types_(types) {}
@@ -73,7 +73,7 @@ class KeyTable {
     return nullptr;
   }
 
-  // `here`: the object whose keys follow.
+  // `here`: the object that contains the keys.
   [[nodiscard]] std::string type_text(const ValueType& type, const std::string& here) const {
     const std::string text = [&]() -> std::string {
       switch (type.kind) {

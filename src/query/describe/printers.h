@@ -9,23 +9,23 @@
 
 namespace tidemark {
 
-/// A command whose JSON is described.
+/// A command with a description of its JSON.
 struct DescribedCommand {
   std::string name{};
   std::string type{};             ///< the name of its result's ObjectType
   bool several = false;           ///< also for several recordings: {"recordings": [...]}
   bool in_python = false;         ///< the package has its classes
-  std::string type_of_several{};  ///< where that is no such object
+  std::string type_of_several{};  ///< if it is not an object of that type
   std::string title{};            ///< "plan --fit"; empty: the name
 };
 
-/// What commands share.
+/// Types shared by commands.
 struct SharedModule {
   std::string name;
   std::string doc;
 };
 
-/// What is described.
+/// All described results.
 struct DescribedResults {
   ResultTypes types;
   std::vector<DescribedCommand> commands;  ///< in the order of the help
@@ -37,13 +37,13 @@ struct DescribedResults {
   [[nodiscard]] static std::string module_of(const std::string& command);
 };
 
-/// A schema (draft 2020-12) of what the commands print; a document is of one of them.
+/// A schema (draft 2020-12) of the commands' output; a document belongs to one of them.
 [[nodiscard]] std::string json_schema(const DescribedResults& results, std::span<const DescribedCommand> commands);
 
 /// The source of a module: frozen dataclasses.
 [[nodiscard]] std::string python_module(const DescribedResults& results, const std::string& module);
 
-/// Interfaces of these types and of what they use.
+/// Interfaces of these types and of the types they use.
 [[nodiscard]] std::string typescript(const DescribedResults& results, std::span<const DescribedCommand> commands);
 
 /// The keys of a command's object as a table, or the tables of all types of a shared module.

@@ -10,10 +10,10 @@
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kMaxColumns = 128;  // of a line, as pyproject.toml says
+constexpr std::size_t kMaxColumns = 128;  // of a line, as in pyproject.toml
 constexpr std::string_view kResultsPackage = "tidemark.reading.results.";
 
-// A value in an object whose keys are chosen at run time is as JSON has it: a list stays a list.
+// A value in an object with keys chosen at run time has the type of its JSON: a list stays a list.
 std::string python_type(const ValueType& type, bool plain = false) {
   const auto inner = [&](const ValueType& of) { return python_type(of, plain); };
   const std::string text = [&]() -> std::string {
@@ -48,7 +48,7 @@ bool uses(const ValueType& type, std::string_view object) {
          std::any_of(type.of.begin(), type.of.end(), [&](const ValueType& of) { return uses(of, object); });
 }
 
-// A word of the JSON by that of Python.
+// Replaces a word of JSON by Python's.
 void replace_word(std::string& doc, std::string_view word, std::string_view by) {
   const auto is_letter = [&](std::size_t at) {
     return at < doc.size() && (std::isalnum(static_cast<unsigned char>(doc[at])) != 0 || doc[at] == '_');
@@ -58,7 +58,7 @@ void replace_word(std::string& doc, std::string_view word, std::string_view by) 
   }
 }
 
-// What is null or absent in JSON is None; code has two backticks.
+// Null and absent values of JSON are None in Python; code has two backticks.
 std::string python_doc(std::string doc) {
   replace_word(doc, "null", "None");
   replace_word(doc, "absent", "None");

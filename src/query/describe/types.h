@@ -1,5 +1,5 @@
-// What the descriptions of results say of their types: what JSON Schema, Python, TypeScript and the tables of the
-// documentation are printed from.
+// Types of the results' descriptions, from which JSON Schema, Python, TypeScript and the tables of the documentation
+// are printed.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +31,8 @@ struct ValueType {
   bool nullable = false;
   std::vector<std::string> names{};  ///< of a text: the only ones; empty: any
   std::string object{};              ///< of an object: the name of its ObjectType
-  std::vector<ValueType> of{};       ///< one of a list or of what has keys chosen when the program runs; alternatives
+  std::vector<ValueType> of{};       ///< element type of a list or of an object with keys chosen at run time;
+                                     ///< alternatives
 
   friend bool operator==(const ValueType&, const ValueType&) = default;
 };
@@ -49,19 +50,19 @@ struct Field {
 struct ObjectType {
   std::string name;      ///< of the class in Python, and of the type in TypeScript and JSON Schema
   std::string doc{};     ///< a sentence
-  std::string module{};  ///< where Python has it: the command's name, or that of what commands share
+  std::string module{};  ///< Python module: the command's name, or the name of a shared module
   bool shared = false;   ///< several commands' results may use it
-  /// In the order of the JSON. A string: the name of an ObjectType whose fields stand there.
+  /// In the order of the JSON. A string: the name of an ObjectType whose fields are inserted there.
   std::vector<std::variant<Field, std::string>> members{};
-  std::optional<ValueType> further{};  ///< of fields whose keys are chosen when the program runs
+  std::optional<ValueType> further{};  ///< of fields with keys that are chosen at run time
 
   friend bool operator==(const ObjectType&, const ObjectType&) = default;
 };
 
-/// The types of all results, each after those that it uses. Not thread-safe.
+/// The types of all results, each after the types that it uses. Not thread-safe.
 class ResultTypes {
  public:
-  /// Reads a description. `module`: of the types that name none. Returns the name of the result's type.
+  /// Reads a description. `module`: default for types without one. Returns the name of the result's type.
   template <typename Result>
   std::string read(std::string_view module) {
     module_ = module;
@@ -72,13 +73,13 @@ class ResultTypes {
   }
 
   [[nodiscard]] const std::deque<ObjectType>& all() const { return types_; }
-  /// Null for a name that there is not.
+  /// Null for an unknown name.
   [[nodiscard]] const ObjectType* find(std::string_view name) const;
-  /// All fields of an object in the order of its JSON, with those of its parts.
+  /// All fields of an object in the order of its JSON, including its parts.
   [[nodiscard]] std::vector<Field> fields_of(const ObjectType& type) const;
-  /// These types and what they use, in the order of all().
+  /// These types and the types they use, in the order of all().
   [[nodiscard]] std::vector<const ObjectType*> used_by(const std::vector<std::string>& names) const;
-  /// Where descriptions contradict each other: one name for different types, or a type of one command in another's.
+  /// Contradictions between descriptions: one name for different types, or a type of one command in another's.
   [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
 
  private:
@@ -100,13 +101,12 @@ class ResultTypes {
 
   std::deque<ObjectType> types_;
   std::map<std::type_index, std::string> names_;  // of the types that were read, or are being read
-  std::string module_;                            // of the types that are being read, where they name none
+  std::string module_;                            // default for the types being read
   std::set<std::string> results_;                 // names of whole results, which others may contain
   std::vector<std::string> problems_;
 };
 
-/// The visitor that reads what a description says of the type, from any value of it: one that was made by its default
-/// constructor is enough.
+/// The visitor that reads the type from a description. A default-constructed value is sufficient.
 class TypeReader {
  public:
   TypeReader(ResultTypes& types, std::type_index index) : types_(types), index_(index) {}
@@ -187,7 +187,7 @@ ValueType ResultTypes::type_of(const Value& example, const Context&... context) 
     return type_of_items(Kind::keyed, type_of(kItem, context...));
   } else if constexpr (is_list<Value>) {
     using Item = std::ranges::range_value_t<Value>;
-    static const std::remove_cv_t<std::remove_pointer_t<Item>> kItem{};  // pointers in a list are to what is there
+    static const std::remove_cv_t<std::remove_pointer_t<Item>> kItem{};  // element type for lists of pointers
     return type_of_items(Kind::list, type_of(kItem, context...));
   } else if constexpr (is_in_context<Value>) {
     return std::apply([&](const auto&... own) { return type_of(example.value, own...); }, example.context);
@@ -220,7 +220,7 @@ ValueType ResultTypes::alternatives(const std::variant<Alternatives...>& /*examp
 template <typename Value, typename... Context>
 ValueType ResultTypes::object_type(const Value& example, const Context&... context) {
   const std::type_index index =
-      sizeof...(Context) == 0 ? typeid(Value) : typeid(InContext<Value, Context...>);  // what in() made
+      sizeof...(Context) == 0 ? typeid(Value) : typeid(InContext<Value, Context...>);  // the value of in()
   if (const auto known = names_.find(index); known != names_.end()) return named_object(known->second);
   TypeReader reader(*this, index);
   describe(reader, example, context...);

@@ -1,5 +1,5 @@
-// How a description says what a value is where its C++ type alone does not: words of a fixed set, values that are not
-// always known, and values whose description needs more than themselves.
+// Refines the description of a value if its C++ type is not sufficient: words of a fixed set, optional values, and
+// values with descriptions that need more arguments.
 #pragma once
 
 #include <algorithm>
@@ -65,7 +65,7 @@ template <Literal... Words>
   return {word};
 }
 
-/// The value where it is known, null otherwise. A function is only called then.
+/// The value if known, null otherwise. A function is only called if known.
 template <typename Value>
 [[nodiscard]] auto when(bool known, Value&& value) {
   if constexpr (std::is_invocable_v<Value>) {
@@ -82,8 +82,8 @@ template <typename Value>
   return text.empty() ? std::nullopt : std::optional(text);
 }
 
-/// A value, or each value of a list, that is described by `describe(visitor, value, context...)`: what the description
-/// needs beside the value, or a tag that tells two descriptions of one type apart. References: lives as long as these.
+/// A value, or each value of a list, that is described by `describe(visitor, value, context...)`: further arguments of
+/// the description, or a tag that selects one of two descriptions of a type. Holds references, which must outlive it.
 template <typename Value, typename... Context>
 struct InContext {
   const Value& value;
@@ -94,18 +94,18 @@ template <typename Value, typename... Context>
   return {value, {context...}};
 }
 
-/// What a pointer is to; where it is null, a value that its default constructor made.
+/// The target of a pointer; a default-constructed value if it is null.
 template <typename Value>
 [[nodiscard]] const Value& value_or_none(const Value* pointer) {
   static const Value kNone{};
   return pointer == nullptr ? kNone : *pointer;
 }
 
-/// An object whose keys are chosen when the program runs, in this order. A std::map is one too.
+/// An object with keys chosen at run time, in this order. A std::map is one too.
 template <typename Value>
 using Keyed = std::vector<std::pair<std::string, Value>>;
 
-// What visitors ask of the type of a value.
+// Type traits used by visitors.
 
 template <typename Value>
 inline constexpr bool is_named = requires {

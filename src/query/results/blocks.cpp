@@ -41,7 +41,7 @@ void describe(Visitor& v, const BreakdownGroup& group) {
 
 namespace {
 
-// Those that there are, as they follow each other, and then the others.
+// The existing ones in their order, then the others.
 std::vector<OwnerKind> in_order(const std::vector<BreakdownGroup>& groups) {
   std::vector<OwnerKind> kinds;
   for (const BreakdownGroup& group : groups) kinds.push_back(group.kind);
@@ -148,7 +148,7 @@ void describe(Visitor& v, const HiddenNodes& hidden) {
 
 namespace {
 
-// A node and those below it, as they follow each other in TreeSection::nodes.
+// A node and its descendants, which follow it in TreeSection::nodes.
 struct Subtree {
   std::span<const TreeNode> nodes;
 };

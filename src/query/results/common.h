@@ -1,4 +1,4 @@
-// Descriptions of what the results of several commands have: the recording, stacks, owners of memory, samples.
+// Descriptions shared by several commands: the recording, stacks, owners of memory, samples.
 #pragma once
 
 #include <cstddef>
@@ -43,7 +43,7 @@ void describe(Visitor& v, const NamedStack& stack) {
   v.field("label", stack_text(stack), "the call site on one line");
   v.field("frames", stack.frames);
 }
-/// Null: the stack is not known.
+/// Null: the stack is unknown.
 [[nodiscard]] inline const NamedStack* known(const NamedStack& stack) {
   return stack.frames.empty() ? nullptr : &stack;
 }
@@ -59,7 +59,7 @@ void describe(Visitor& v, const BlockOwner& owner) {
   }
 }
 
-/// What a row of a list of holders is about.
+/// Key of a row in a list of holders.
 struct HolderKey {
   const NamedStack* stack = nullptr;
   const BlockOwner* owner = nullptr;  ///< in place of the stack
@@ -75,7 +75,7 @@ void describe(Visitor& v, const HolderKey& key) {
   v.field_if(key.owner == nullptr, "stack", key.stack == nullptr ? nullptr : known(*key.stack), "null: not recorded");
 }
 
-/// What rows are by, where they may be stacks.
+/// Kinds of rows that may be stacks.
 using StackOrOwner = OneOf<"stack", "category", "component", "layer", "module", "phase", "step">;
 [[nodiscard]] inline StackOrOwner stack_or(const std::optional<OwnerKind>& owner) {
   return {owner ? name_in(kOwnerKindNames, *owner) : "stack"};

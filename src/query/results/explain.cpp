@@ -11,7 +11,7 @@
 namespace tidemark {
 namespace {
 
-// Tags that tell descriptions of one type apart.
+// Tags for several descriptions of one type.
 struct AtFailure {};
 struct TheRequest {};
 struct LeaksThen {};

@@ -18,7 +18,7 @@ OneOf<"rises", "falls", "unclear"> verdict_of(const Trend& trend) {
   return {trend.rises() ? "rises" : trend.falls() ? "falls" : "unclear"};
 }
 
-// What the forecast is made of.
+// Data of the forecast.
 struct UnusedForecast {
   const UnusedMemory* unused = nullptr;
 };

@@ -12,11 +12,11 @@
 namespace tidemark {
 namespace {
 
-// Tags that tell descriptions of one type apart.
+// Tags for several descriptions of one type.
 struct BeyondTheListed {};
 struct OfGroups {};
 
-// Growth by those properties that there are.
+// Growth by the available properties.
 struct GrowthByOwners {
   std::span<const GrowthByOwner> growth;
 };

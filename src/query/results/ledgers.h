@@ -1,5 +1,4 @@
-// Descriptions of ledgers: all memory of a GPU or of the host at one time, and the processes that were killed for lack
-// of it.
+// Descriptions of ledgers: all memory of a GPU or of the host at one time, and processes killed for lack of memory.
 #pragma once
 
 #include <optional>
@@ -54,7 +53,7 @@ void describe(Visitor& v, const LedgerBreakdown& ledger) {
   v.field("caveats", in(ledger.caveats, ledger), "what is not known, and why");
 }
 
-/// Of a process, by what its pages hold.
+/// Memory of a process by kind of page.
 template <typename Visitor>
 void describe(Visitor& v, const ProcessPages& pages) {
   v.field("rss_bytes", pages.rss_bytes);
@@ -130,7 +129,7 @@ void describe(Visitor& v, const HostBreakdown& ledger) {
   v.field("caveats", in(ledger.caveats, ledger));
 }
 
-/// What is known of a killed process without a recording.
+/// A killed process without a recording.
 template <typename Visitor>
 void describe(Visitor& v, const KilledProcess& killed) {
   v.field("time_ns", killed.time_ns);

@@ -1,4 +1,4 @@
-// What a machine has, and what can be recorded on it: devices and doctor.
+// Hardware of a machine, and what can be recorded on it: devices and doctor.
 #include "query/words/machine.h"
 
 #include <optional>

@@ -1,5 +1,5 @@
-// The results that are not about recordings, and have descriptions too: machines, what is watched, models.
-// to_object(result) and to_json(result) of describe.h write the JSON of one.
+// Results that are not about recordings: machines, monitors, models. to_object(result) and to_json(result) of
+// describe.h write their JSON.
 #pragma once
 
 #include <string>

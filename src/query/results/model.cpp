@@ -9,7 +9,7 @@
 namespace tidemark {
 namespace {
 
-// What tensors are grouped by: the type of a group, and the key of its name.
+// Grouping of tensors: the type of a group, and the key of its name.
 struct ByModule {
   static constexpr const char* kType = "ModelModule";
   static constexpr const char* kKey = "module";

@@ -1,4 +1,4 @@
-// What was seen of a machine while it was watched: profile, oom, leak, fragment.
+// Reports of monitors: profile, oom, leak, fragment.
 #include "query/results/monitors.h"
 
 #include <fmt/chrono.h>
@@ -22,7 +22,7 @@ std::string iso_time(std::uint64_t wall_ns) {
 
 namespace {
 
-// What every report begins with. `Command`: OneOf.
+// Start of every report. `Command`: OneOf.
 template <typename Visitor, typename Command>
 void describe_run(Visitor& v, const WatchRun& run, const Command& command, bool has_ended = true) {
   v.field("timestamp", iso_time(run.state.now_wall_ns), "UTC");
@@ -187,7 +187,7 @@ void describe(Visitor& v, const GrowthEvidence& of) {
   v.field("analyzed_count", when(found != nullptr, [&] { return found->analyzed_steps; }));
 }
 
-// Whose memory it is: a device's key and a process, as far as it is of one.
+// Owner of growing memory: a device's key and a process, if known.
 struct GrowingOwner {
   std::optional<std::string> device;
   std::optional<std::int64_t> pid;

@@ -1,4 +1,4 @@
-// Descriptions of what reports of watched machines share.
+// Descriptions shared by reports of monitors.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ using PeakIs = OneOf<"sampled", "recorded">;
   return used.empty() ? std::nullopt : std::optional(PeakIs{used.peak_is_sampled() ? "sampled" : "recorded"});
 }
 
-// Tags that tell descriptions of one type apart.
+// Tags for several descriptions of one type.
 struct DeviceIdentity {};
 struct MemoryNow {};
 
@@ -59,7 +59,7 @@ void describe(Visitor& v, const RiskAssessment& risk) {
   v.field("period_seconds", risk.period_seconds, "of what repeats");
 }
 
-/// A risk, with what there is to say about it. Not assessed where there are no samples: all but that is null.
+/// A risk with its explanation. Without samples it is not assessed: everything else is null.
 struct AssessedRisk {
   const RiskAssessment* risk = nullptr;
   std::function<std::string()> recommendation;
@@ -139,7 +139,7 @@ void describe(Visitor& v, const WatchedUsage& used) {
   v.field("peak_bytes", high, "the most");
 }
 
-/// Of what one process has of a memory; `device` null: of the host's.
+/// Memory of one process on a device; `device` null: on the host.
 struct ProcessRiskOf {
   const WatchedProcess* process = nullptr;
   const WatchedDevice* device = nullptr;
@@ -157,7 +157,7 @@ void describe(Visitor& v, const ProcessRiskOf& of) {
   return risk ? std::optional(ProcessRiskOf{&process, device, &*risk}) : std::nullopt;
 }
 
-/// A device on which a process is.
+/// A device used by a process.
 struct OnDevice {
   const WatchedProcess* process = nullptr;
   const ProcessOnDevice* on = nullptr;
@@ -226,7 +226,7 @@ void describe(Visitor& v, const KilledProcess& killed, const KilledThen& /*tag*/
   v.part(killed);
 }
 
-/// Of a recorded process; a description without a name, for what has more of it.
+/// Of a recorded process; a description without a name, for objects with more fields.
 template <typename Visitor>
 void describe_recorded(Visitor& v, const RecordedProcess& process) {
   Keyed<RecordedDevice> devices;
@@ -254,7 +254,7 @@ void describe(Visitor& v, const RecordedProcess& process) {
   describe_recorded(v, process);
 }
 
-/// Without a name, for what has more of it.
+/// Without a name, for objects with more fields.
 template <typename Visitor>
 void describe_host(Visitor& v, const WatchedHost& host) {
   const MemoryParts& parts = host.parts();

@@ -10,7 +10,7 @@
 namespace tidemark {
 namespace {
 
-// JSON has no number for what is not finite, such as the spread of values near the largest double.
+// JSON has no infinite numbers, such as the spread of values near the largest double.
 std::optional<double> finite(const std::optional<double>& value) {
   return value && std::isfinite(*value) ? value : std::nullopt;
 }
@@ -68,7 +68,7 @@ void describe(Visitor& v, const StepPartValues& of) {
           when(values.moments.count > 0 && of.all_seconds > 0, [&] { return total / of.all_seconds; }));
 }
 
-// What of the steps was in no part. Unknown where nothing was measured, or parts overlap.
+// Time of the steps outside all parts. Unknown if nothing was measured, or parts overlap.
 std::optional<double> unmeasured_seconds(const StepSummary& steps, double all_seconds) {
   double measured = 0;
   std::uint64_t count = 0;

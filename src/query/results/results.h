@@ -27,7 +27,7 @@
 
 namespace tidemark {
 
-/// What hung on the parameters in a sweep of DP-SGD training, by component.
+/// Memory attached to the parameters in a sweep of DP-SGD training, by component.
 struct DpSgdComponents {
   const DpSgdSweep* sweep = nullptr;
 };

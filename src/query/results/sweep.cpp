@@ -13,7 +13,7 @@
 namespace tidemark {
 namespace {
 
-/// What of a trial is in every result.
+/// Types of a trial, shared by all results.
 constexpr std::string_view kTrialTypes = "trials";
 
 Keyed<std::string> values_of(const Sweep& sweep, const SweepRow& row) {
@@ -109,7 +109,7 @@ void describe(Visitor& v, const LawTerm& term, const Sweep& sweep) {
 
 namespace {
 
-// The fields of a law, which stand beside others too.
+// The fields of a law, which other objects have too.
 template <typename Visitor>
 void describe_law(Visitor& v, const Law& law, const Sweep& sweep) {
   v.field(

@@ -28,8 +28,7 @@ void describe(Visitor& v, const TimelineLayers::Layer& layer, const TimelineLaye
 
 namespace {
 
-// What a device's memory is split by, as the splits follow each other, and then what it could be split by: owners, or
-// none for call sites.
+// The splits of a device's memory in their order, then the possible further ones: owners, or nullopt for call sites.
 std::vector<std::optional<OwnerKind>> in_order(const std::vector<TimelineLayers>& splits) {
   std::vector<std::optional<OwnerKind>> by;
   for (const TimelineLayers& split : splits) by.push_back(split.by);

@@ -1,4 +1,4 @@
-// What attribution tells, in words: the same in every report.
+// Words for attribution, the same in every report.
 #pragma once
 
 #include <optional>
@@ -20,12 +20,12 @@ namespace tidemark {
 /// "categories": the key of a list in JSON.
 [[nodiscard]] const char* plural_of(OwnerKind kind);
 
-/// What the rows of a list of holders are called.
+/// Names for the rows of a list of holders.
 struct HolderWords {
   std::string one;      ///< "call site", "category"
   std::string several;  ///< "call sites", "categories"
 };
-/// `stack`: member of a row; `usual`: what rows are that are no owners.
+/// `stack`: member of a row; `usual`: name of rows that are not owners.
 template <typename Row>
 [[nodiscard]] HolderWords holder_words(const std::vector<Row>& rows, NamedStack Row::*stack, const char* usual) {
   const std::optional<BlockOwner> owner = rows.empty() ? std::nullopt : (rows.front().*stack).owner;

@@ -217,7 +217,7 @@ std::optional<std::string> value_text(const QualityIssue& issue, std::string_vie
   return std::nullopt;
 }
 
-/// A text without brackets, its values filled in; `complete` turns false where one is not known.
+/// A text without brackets, with its values filled in; sets `complete` to false if one is unknown.
 std::string filled(std::string_view text, const QualityIssue& issue, bool& complete) {
   std::string out;
   while (!text.empty()) {

@@ -1,4 +1,4 @@
-// What data-quality issues are called in every report: the one table of their texts.
+// Texts of data-quality issues for all reports.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace tidemark {
 
-/// The text of an issue. `{name}` stands for the value of that name ("count" is the issue's count); a part in square
-/// brackets is left out where one of its values is not known.
+/// The text of an issue. `{name}` is replaced by the value of that name ("count" is the issue's count); a part in
+/// square brackets is left out if one of its values is unknown.
 struct QualityTemplate {
   QualityId id;
   std::string_view text;

@@ -52,7 +52,7 @@ std::string outside_text(const OomFailure& failure, std::uint64_t bytes) {
 
 // "12.0 MiB leaked in previous steps".
 std::string main_cause_text(const OomFailure& failure) {
-  if (!failure.cause && !failure.caching && !failure.findings.empty()) {  // of the host nothing else is known
+  if (!failure.cause && !failure.caching && !failure.findings.empty()) {  // for the host, nothing else is known
     return fmt::format("{} may have leaked", format_bytes(failure.findings.front().bytes));
   }
   if (!failure.cause) return "cause unknown";

@@ -13,7 +13,7 @@
 namespace tidemark {
 namespace {
 
-constexpr double kLongEnoughForRate = 10;  // seconds: of less, a rate for a minute is beyond what was seen
+constexpr double kLongEnoughForRate = 10;  // seconds: over a shorter time, a rate per minute extrapolates too far
 
 std::string signed_bytes_text(double bytes) {
   const auto size = static_cast<std::uint64_t>(std::llround(std::abs(bytes)));

@@ -1,5 +1,5 @@
-// Reserved memory that is in no tensor in words: how it goes on, where that leads, and what may be done about it; the
-// same in text, JSON and HTML. Printable.
+// Reserved memory that is in no tensor, in words: its pattern, forecast and remedies; the same in text, JSON and HTML.
+// Printable.
 #pragma once
 
 #include <string>
@@ -13,18 +13,18 @@ namespace tidemark {
 [[nodiscard]] std::string unused_pattern_text(const UnusedMemory& unused);
 
 /// "rises by 3.2 MiB from 14.1 s to 60.3 s, 4.2 MiB/min (95% interval +3.0 MiB to +3.3 MiB)", "shows no clear trend
-/// ..."; "unknown" where it is not known.
+/// ..."; "unknown" if unknown.
 [[nodiscard]] std::string unused_trend_text(const UnusedMemory& unused);
 
-/// When it takes what the device has left, that it does not, or why nothing can be said.
+/// When it takes the remaining memory of the device, that it does not, or why there is no forecast.
 [[nodiscard]] std::string unused_forecast_text(const UnusedMemory& unused);
 
-/// "Fragmentation is low: ...", "2.1 GiB of 8.0 GiB reserved ...", or why it is not known. One sentence.
+/// "Fragmentation is low: ...", "2.1 GiB of 8.0 GiB reserved ...", or why it is unknown. One sentence.
 [[nodiscard]] std::string fragmentation_verdict(const UnusedMemory& unused);
 
 struct FragmentationAdviceText {
   std::string change;    ///< "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
-  std::string reason;    ///< what was measured
+  std::string reason;    ///< the measurement behind the advice
   std::string settings;  ///< "expandable_segments:True"; empty: none
   std::string check;     ///< a command
 };

@@ -1,4 +1,4 @@
-// The host's memory by what holds it in words, and who was killed for lack of it; for text, HTML and charts.
+// The breakdown of the host's memory in words, and processes killed for lack of memory; for text, HTML and charts.
 #pragma once
 
 #include <string>
@@ -20,29 +20,29 @@ namespace tidemark {
 [[nodiscard]] std::string host_title(const HostBreakdown& ledger);
 /// The lines that add up; `unexplained` comes last. Printable.
 [[nodiscard]] std::vector<LedgerRow> host_rows(const HostBreakdown& ledger);
-/// What is not in the sum, or in several lines of it. Printable, may be empty.
+/// Memory outside the sum, or in several lines of it. Printable, may be empty.
 [[nodiscard]] std::vector<std::string> host_remarks(const HostBreakdown& ledger);
 /// A sentence for people, without its full stop.
 [[nodiscard]] std::string_view caveat_words(HostCaveat caveat);
 
-/// The processes of the job: headings, then a row for each. Empty where there is one process only. Printable.
+/// The processes of the job: headings, then a row for each. Empty if there is only one process. Printable.
 struct HostTable {
   std::vector<std::string> headings;
   std::vector<std::vector<std::string>> rows;
 };
 [[nodiscard]] HostTable host_table(const HostBreakdown& ledger);
 
-/// One sentence: who was killed, when, and what memory was short.
+/// One sentence: killed process, time, and which memory was exhausted.
 [[nodiscard]] std::string kill_headline(const HostKill& kill);
-/// What it held, how that is known, and who held most then: a line each, printable.
+/// Memory of the killed process, its source, and the largest processes at that time: a line each, printable.
 [[nodiscard]] std::vector<std::string> kill_details(const HostKill& kill);
-// The parts of both, likewise.
+// The parts of both, also printable.
 /// "killed by the kernel's OOM killer at 3.210 s, its control group had reached its limit of 4.0 GiB". `at`: "at 3.210
 /// s", or empty.
 [[nodiscard]] std::string killed_words(const KilledProcess& killed, const std::string& at);
 [[nodiscard]] std::string held_words(const ProcessPages& pages);
 [[nodiscard]] std::string_view evidence_words(KillEvidence evidence);
-/// Empty where nothing is known.
+/// Empty if nothing is known.
 [[nodiscard]] std::string most_memory_words(const HostBreakdown& before);
 
 }  // namespace tidemark

@@ -23,15 +23,15 @@ namespace tidemark {
 /// All printable.
 struct LedgerRow {
   std::string bytes;
-  std::string share;  ///< of what is used; empty where there is none
+  std::string share;  ///< of the used memory; empty if unknown
   std::string words;
-  bool part = false;  ///< of the row above it, which has the sum
+  bool part = false;  ///< part of the row above, which has the sum
 };
 
-/// The lines that add up, with what PyTorch reserved split up below it; `unexplained` comes last.
+/// The lines that add up, with parts of PyTorch's reserved memory below it; `unexplained` comes last.
 [[nodiscard]] std::vector<LedgerRow> ledger_rows(const LedgerBreakdown& ledger);
 
-/// Memory that is not in the sum: "1.5 GiB of pinned host memory, not included". Printable, may be empty.
+/// Memory outside the sum: "1.5 GiB of pinned host memory, not included". Printable, may be empty.
 [[nodiscard]] std::vector<std::string> ledger_remarks(const LedgerBreakdown& ledger);
 
 }  // namespace tidemark

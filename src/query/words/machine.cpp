@@ -17,7 +17,7 @@ std::string bytes_or_unknown(const std::optional<std::uint64_t>& bytes) {
   return bytes ? format_bytes(*bytes) : "n/a";
 }
 
-// What drivers report as wrong comes as "what is wrong; what to do".
+// Drivers report problems as "problem; remedy".
 CheckText split(const std::string& problem) {
   const std::size_t end = std::min(problem.find("; "), problem.size());
   return {problem.substr(0, end), end == problem.size() ? "" : problem.substr(end + 2)};
@@ -51,7 +51,7 @@ CheckText gpu_text(const Check& check, const Diagnosis& diagnosis) {
     case Finding::gpu_absent:
       return {"the driver lists no GPU for this process; only CPU memory can be recorded", kGpusForContainer};
     default:
-      return split(check.subject);  // as the driver, or what reads CUDA_VISIBLE_DEVICES, put it
+      return split(check.subject);  // in the words of the driver, or of the parser of CUDA_VISIBLE_DEVICES
   }
 }
 

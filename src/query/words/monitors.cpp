@@ -22,7 +22,7 @@ double seconds_of(std::uint64_t ns) {
   return static_cast<double>(ns) / kNsPerSecond;
 }
 
-// Readings may come less often than asked for: they take a bounded share of the processor.
+// Readings may come less often than requested: they take a bounded share of the processor.
 std::string slow_note(const WatchRun& run, const WatchedDevice& device) {
   if (device.used.sample_count() < 3) return "";
   const double every =
@@ -46,7 +46,7 @@ void add_device_notes(const WatchRun& run, const WatchedDevice& device, std::vec
   if (const std::string slow = slow_note(run, device); !slow.empty()) notes.push_back(slow);
 }
 
-// Without a word they would be taken for those of now.
+// Without a note, old values would look current.
 void add_recorder_notes(const WatchRun& run, std::vector<std::string>& notes) {
   for (const RecordedProcess& process : run.recorded) {
     if (process.state != FollowState::recorder_gone && process.state != FollowState::changed) continue;
@@ -57,7 +57,7 @@ void add_recorder_notes(const WatchRun& run, std::vector<std::string>& notes) {
   }
 }
 
-// What is known by events alone is not of all of them: without a word it would be taken for that.
+// Values from events alone are incomplete: without a note they would look complete.
 void add_lag_notes(const WatchRun& run, std::vector<std::string>& notes) {
   for (const RecordedProcess& process : run.recorded) {
     if (std::string text = lag_text(process); !text.empty()) notes.push_back(std::move(text));

@@ -1,4 +1,4 @@
-// A plan's verdict and what limits it, in words.
+// A plan's verdict and its uncertainty, in words.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace tidemark {
 /// "3 training steps".
 [[nodiscard]] std::string steps_text(const Plan& plan);
 
-/// What the figures do not say for certain, one sentence each; empty where nothing is known to limit them.
+/// Uncertainty of the figures, one sentence each; empty if there is none.
 [[nodiscard]] std::vector<std::string> uncertainties(const Plan& plan);
 
 }  // namespace tidemark

@@ -22,8 +22,8 @@ struct CodePoint {
   }
 };
 
-// The first one of `text`, which is not empty. utf8proc takes well-formed sequences only: no overlong forms, no
-// surrogates.
+// Decodes the first character of `text`, which is not empty. utf8proc accepts only well-formed sequences: no overlong
+// forms, no surrogates.
 CodePoint decode(std::string_view text) {
   CodePoint point;
   const utf8proc_ssize_t length = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(text.data()),
@@ -32,8 +32,7 @@ CodePoint decode(std::string_view text) {
   return point;
 }
 
-// How many bytes `text` begins with that are printable ASCII, which nearly all text is: one column each, shown as they
-// are.
+// Length of the prefix of `text` that is printable ASCII, as nearly all text is: one column each, shown unchanged.
 std::size_t plain_prefix(std::string_view text) {
   const auto special = [](char byte) { return static_cast<unsigned char>(byte - 0x20) >= 0x7F - 0x20; };
   return static_cast<std::size_t>(std::find_if(text.begin(), text.end(), special) - text.begin());
@@ -135,7 +134,7 @@ std::string fit(std::string_view text, std::size_t width) {
   std::size_t head_end = 0;
   std::size_t tail_start = text.size();
   bool in_head = true;
-  std::size_t before = 0;  // columns of what is before `index`
+  std::size_t before = 0;  // columns before `index`
   for (std::size_t index = 0; index < text.size();) {
     const CodePoint point = decode(text.substr(index));
     const std::size_t columns = point.width();

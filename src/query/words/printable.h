@@ -12,8 +12,8 @@ namespace tidemark {
 /// \u202e, \U000e0001 and so on. A recording's names cannot move the cursor or disguise themselves.
 [[nodiscard]] std::string printable(std::string_view text);
 
-/// Columns that printable text takes on a terminal: two for wide East Asian characters and most emoji, none for
-/// combining marks (utf8proc_charwidth).
+/// Columns of printable text on a terminal: two for wide East Asian characters and most emoji, zero for combining marks
+/// (utf8proc_charwidth).
 [[nodiscard]] std::size_t display_width(std::string_view text);
 
 /// The widest that a name from a recording is shown: some have no end (C++ templates, generated code).
@@ -22,14 +22,14 @@ inline constexpr std::size_t kMaxNameColumns = 100;
 /// A name from a recording as text shows it: printable, and at most `columns` wide. JSON has names whole.
 [[nodiscard]] std::string shown(std::string_view name, std::size_t columns = kMaxNameColumns);
 
-/// A name as one word of a shell's command line, in quotes where it needs them. Printable: a name with control
-/// characters is no longer the same.
+/// A name as one word of a shell's command line, quoted if necessary. Printable, which changes names with control
+/// characters.
 [[nodiscard]] std::string shell_word(std::string_view name);
 
 /// At most `width` columns of printable text: the middle makes room for "…". `width` 0 = unlimited.
 [[nodiscard]] std::string fit(std::string_view text, std::size_t width);
 
-/// The same for sentences, whose end makes room.
+/// The same for sentences, which are shortened at the end.
 [[nodiscard]] std::string fit_beginning(std::string_view text, std::size_t width);
 
 }  // namespace tidemark

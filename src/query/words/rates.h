@@ -20,12 +20,12 @@ namespace tidemark {
 /// "in 2 min (90% interval: 1 min to 4 min)"; without a latest time it ends in "never".
 [[nodiscard]] std::string interval_text(const Interval& seconds);
 
-/// "rises by 12.3 MiB", "falls by only 0.4 MiB" where that is too little to matter: of a change whose interval is on
-/// one side of zero. `size`: its absolute value.
+/// "rises by 12.3 MiB", "falls by only 0.4 MiB" if that is negligible: for a change with an interval on one side of
+/// zero. `size`: its absolute value.
 [[nodiscard]] std::string clear_change_text(const Slope& change, bool matters, const std::string& size);
 
-/// The mistake that a leak matches, and what to do: "losses are kept with their autograd graphs: keep loss.item() or
-/// loss.detach()"; empty for none. `device`: where the memory is.
+/// The mistake that a leak matches, and its remedy: "losses are kept with their autograd graphs: keep loss.item() or
+/// loss.detach()"; empty for none. `device`: of the memory.
 [[nodiscard]] std::string_view usual_mistake_text(UsualMistake mistake, Device device);
 
 }  // namespace tidemark

@@ -24,27 +24,27 @@ namespace tidemark {
 /// "1.5 GiB (1,610,612,736 bytes) at 2.0 s"; without a time, the rounded size only.
 [[nodiscard]] std::string peak_text(std::uint64_t bytes, const std::optional<std::uint64_t>& at_ns);
 
-/// "cuda:1: nothing allocated", with the time and the peak reserved bytes where there are any: all that is said of such
-/// a device.
+/// "cuda:1: nothing allocated", with the time and the peak reserved bytes if there are any: the whole text for such a
+/// device.
 [[nodiscard]] std::string nothing_allocated_text(Device device, const std::optional<std::uint64_t>& at_ns = {},
                                                  const std::optional<std::uint64_t>& reserved = {});
 
 /// "12.3 MiB", or "n/a".
 [[nodiscard]] std::string bytes_text(const std::optional<std::uint64_t>& bytes);
 
-/// What a process is: "rank 1", "rank 1, DataLoader worker 4712 of 4711", "pid 4711"; a snapshot's file. `child`:
+/// Name of a process: "rank 1", "rank 1, DataLoader worker 4712 of 4711", "pid 4711"; a snapshot's file. `child`:
 /// whether it is known as a child of another recorded process.
 [[nodiscard]] std::string process_name(const RecordingInfo& recording, bool child = false);
 
-/// "rank 1 (pid 123) run.rank1.tide": what keeps recordings apart where several are shown.
+/// "rank 1 (pid 123) run.rank1.tide": distinguishes recordings if several are shown.
 [[nodiscard]] std::string recording_title(const RecordingInfo& recording);
 
-/// Something to know about a recording: printable text.
+/// A fact about a recording: printable text.
 struct Fact {
   const char* label;
   std::string value;
 };
-/// What ran, when, and with what software; for a snapshot, what it is.
+/// The program, its time and software; for a snapshot, its source.
 [[nodiscard]] std::vector<Fact> recording_facts(const RecordingInfo& recording);
 
 /// "2026-11-20 22:14:03 UTC", or "n/a".

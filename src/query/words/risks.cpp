@@ -54,7 +54,7 @@ struct Memory {
   std::string leak_options;  ///< of `tidemark leak`, to look closer
 };
 
-// The parts of it follow from the evidence alone: what the pattern is, whether the limit is in reach, who has most.
+// Built from the evidence alone: the pattern, whether the limit is in reach, and the largest process.
 std::string recommendation(const Memory& memory) {
   const RiskAssessment& risk = *memory.risk;
   if (risk.pattern == UsagePattern::unknown && risk.level == RiskLevel::low) {

@@ -11,8 +11,7 @@ namespace tidemark {
 /// "the defaults", or the settings as PYTORCH_CUDA_ALLOC_CONF has them.
 [[nodiscard]] std::string settings_words(const std::string& settings);
 
-/// Whose allocator replayed, how far the replay is from the recording, which limit it had, and what is not known: one
-/// sentence each.
+/// The replaying allocator, the error of the replay, its limit, and its uncertainty: one sentence each.
 [[nodiscard]] std::vector<std::string> simulation_sentences(const Simulation& simulation);
 
 /// "expandable_segments:True would have saved 9.2 GiB of 18.3 GiB reserved.", of the best run.

@@ -21,7 +21,7 @@ constexpr std::string_view kLeftOut = "\xE2\x80\xA6";     // …
 
 using Frames = std::vector<std::size_t>;
 
-// What is said behind the place, outermost first.
+// The frames shown after the place, outermost first.
 Frames callees_of(const NamedStack& stack) {
   Frames callees;
   for (const std::optional<std::size_t>& index : {stack.package, stack.leaf, stack.apart}) {
@@ -50,7 +50,7 @@ Frames callers_of(const NamedStack& stack) {
   return callers;
 }
 
-// PyTorch's lines say nothing, and its files little, unless they are all that differs.
+// PyTorch's lines are omitted, and its files mostly, unless nothing else differs.
 std::string callees_text(const NamedStack& stack, FileDetail detail, FileDetail leaf_detail) {
   std::string text;
   for (const std::size_t index : callees_of(stack)) {
@@ -60,8 +60,8 @@ std::string callees_text(const NamedStack& stack, FileDetail detail, FileDetail 
   return text;
 }
 
-// The first `count` of the callers, and the one that tells the stack apart; "…" stands for others. By FileDetail::name
-// those in the place's own file have their lines only.
+// The first `count` of the callers, and the one that distinguishes the stack; "…" replaces others. With
+// FileDetail::name, callers in the place's own file are shown by line only.
 std::string callers_text(const NamedStack& stack, const Frames& callers, std::size_t count, FileDetail detail) {
   std::string text;
   bool gap = false;
@@ -80,7 +80,7 @@ std::string callers_text(const NamedStack& stack, const Frames& callers, std::si
   return text;
 }
 
-// How much is said of files, the most first.
+// Details of files, the most detailed first.
 struct Details {
   FileDetail place;
   FileDetail callees;
@@ -102,7 +102,7 @@ std::string module_text(const NamedStack& stack) {
   return stack.modules.empty() ? frame_text(stack.frames[*stack.module]) : printable(stack.modules);
 }
 
-// A module is told by its path, and else the place of the forward side, or the node itself.
+// A module is named by its path, otherwise the place of the forward side, or the node itself.
 std::string backward_text(const NamedStack& stack) {
   const FrameName* const place = stack.forward_place();
   std::string text = "backward of ";
@@ -121,7 +121,7 @@ std::optional<std::string> fit_place(const NamedStack& stack, const Frames& call
            callers_text(stack, callers, count, details.callers);
   };
   if (width == 0) return text(kDetails.front(), callers.size());
-  // The first that fits. A caller says more than folders and the files of libraries.
+  // The first that fits. A caller is more informative than folders and the files of libraries.
   const auto fitting = [&](const auto& all_details, std::size_t count) -> std::optional<std::string> {
     for (const Details& details : all_details) {
       std::string line = text(details, count);
@@ -150,7 +150,7 @@ std::string fit_stack(const NamedStack& stack, const Frames& callers, std::size_
   return best ? *std::move(best) : fit_frame(stack.frames[stack.call_site], width);
 }
 
-// A caller that tells the stack apart belongs to the place.
+// A caller that distinguishes the stack belongs to the place.
 Frames caller_apart(const NamedStack& stack) {
   return stack.apart && *stack.apart < stack.call_site ? Frames{*stack.apart} : Frames();
 }
