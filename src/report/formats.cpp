@@ -39,7 +39,7 @@ std::string join_texts(const std::vector<R>& results, bool filters_lists, const 
   return text;
 }
 
-// Several processes begin with a table of all. Their details: of the rank that was asked for, or of two at most.
+// Several processes begin with a table of all. Details only of the requested rank, or of two at most.
 Result<std::string> summaries_text(const std::vector<Summary>& summaries, const Terminal& terminal) {
   constexpr std::size_t kDetailed = 2;
   const auto job = compare_summaries(summaries, kDetailed);
@@ -82,7 +82,7 @@ std::vector<Format<R>> pictures(const Draw& draw, std::vector<Format<R>> formats
   return formats;
 }
 
-// Of the analyses whose result is no table; one line each.
+// Analyses whose result is not a table; one line each.
 const Writer* writer_of(const Analysis& analysis) {
   static const std::map<std::string, Writer> kWriters = {
       {"summary", writer<Summary>({})},

@@ -8,10 +8,10 @@
 
 namespace tidemark {
 
-/// What was found: "Gradients are held through the forward pass (10.0 MiB in 1 block at the peak)".
+/// The finding: "Gradients are held through the forward pass (10.0 MiB in 1 block at the peak)".
 [[nodiscard]] std::string advice_finding(const Advice& advice);
 
-/// What to change: "call optimizer.zero_grad() right after optimizer.step()".
+/// The change: "call optimizer.zero_grad() right after optimizer.step()".
 [[nodiscard]] std::string advice_change(const Advice& advice);
 
 /// "saves 10.0 MiB of the peak (estimated from stacks and lifetimes)".
@@ -20,10 +20,10 @@ namespace tidemark {
 /// "layers.{0-5}: checkpoint the layers (...)". `width`: of the place; 0 = unlimited.
 [[nodiscard]] std::string advice_change_at(const Advice& advice, std::size_t width);
 
-/// What the change saves of the peak: "40.2 MiB", with "~" before an estimate.
+/// The saving of the change at the peak: "40.2 MiB", with "~" before an estimate.
 [[nodiscard]] std::string saving_text(const Advice& advice);
 
-/// Where: "layers.{0-5}", "head and 5 more", or the stack of most bytes.
+/// The place: "layers.{0-5}", "head and 5 more", or the stack with the most bytes.
 [[nodiscard]] std::string advice_place(const Advice& advice, std::size_t width = 0);
 
 }  // namespace tidemark

@@ -50,7 +50,7 @@ std::string device_text(const BreakdownDevice& device, const Terminal& terminal)
                      categories_text(device.categories, device.unrecorded_bytes, device.categories.size(), terminal);
   for (const BreakdownGroup& group : device.groups) {
     const bool first = &group == &device.groups.front();
-    // What was not asked for is in JSON; phases are short.
+    // Groups that were not requested are in JSON; phases are short.
     if (first || group.kind == OwnerKind::phase) text += "\n" + group_text(device, group, terminal);
   }
   return text;

@@ -25,13 +25,13 @@ std::string recordings_words(std::span<const Analysis> results) {
   return words;
 }
 
-// ", " and the recording's title, where several are shown.
+// ", " and the recording's title if several are shown.
 template <typename Analysis>
 std::string recording_suffix(std::span<const Analysis> results, const Analysis& result) {
   return results.size() > 1 ? ", " + recording_title(result.recording) : std::string();
 }
 
-// Panels over time: a few get room, many share what is still legible. The last one names the times.
+// Panels over time: few panels are tall, many share the legible height. The last one has the time labels.
 TimeFrame frame_of(std::uint64_t duration_ns, std::size_t panel, std::size_t panels) {
   return {duration_ns, panels <= 1 ? 350.0 : panels <= 4 ? 210.0 : 120.0, panel + 1 == panels};
 }
@@ -54,7 +54,7 @@ Result<std::string> draw_chart(std::span<const Timeline> timelines, ChartFormat 
     ++hosts;
     duration_ns = std::max(duration_ns, timeline.host->end_ns());
   }
-  const bool with_hosts = panels + hosts <= kMaxPanels;  // a picture of many ranks has none
+  const bool with_hosts = panels + hosts <= kMaxPanels;  // omitted in a picture of many ranks
   if (with_hosts) panels += hosts;
   if (auto checked = check_panel_count(panels); !checked) return checked.error();
   Picture picture{"Memory over time", recordings_words(timelines), {}, "No events.", "time since the recording began"};

@@ -30,17 +30,17 @@ Result<void> write_picture(const std::string& path, const Result<std::string>& p
 /// Pictures have one panel for each device of each recording. Fails when cairo does, or for more panels than these.
 inline constexpr std::size_t kMaxPanels = 64;
 
-/// Memory over time, on one time axis; that of the host too where it was sampled, and kMaxPanels leave room for it.
-/// Returns the file's bytes.
+/// Memory over time, on one time axis; the host's too if it was sampled and kMaxPanels leaves room for it. Returns the
+/// file's bytes.
 Result<std::string> draw_chart(std::span<const Timeline> timelines, ChartFormat format);
 
-/// All memory of the GPU by owner, in layers, with what the driver reports as used. Devices without samples have no
-/// panel.
+/// All memory of the GPU by owner, in layers, with the used memory reported by the driver. Devices without samples have
+/// no panel.
 Result<std::string> draw_ledger(std::span<const Ledger> ledgers, ChartFormat format);
 
 /// Peaks over each numeric argument.
 Result<std::string> draw_sweep_curves(const Sweep& sweep, ChartFormat format);
-/// What fits, a panel for each GPU.
+/// Configurations that fit, a panel for each GPU.
 Result<std::string> draw_sweep_fits(const Sweep& sweep, ChartFormat format);
 
 enum class UsageTimes : std::uint8_t {
@@ -57,7 +57,7 @@ Result<std::string> draw_usage(const MachineState& state, ChartFormat format,
 inline constexpr std::size_t kMaxDrawnMetrics = 24;
 Result<std::string> draw_performance(const PerformanceReport& report, ChartFormat format);
 
-/// What was allocated at one moment, by category within each component, layer or module.
+/// Allocated memory at one moment, by category within each component, layer or module.
 Result<std::string> draw_breakdown(std::span<const Breakdown> results, ChartFormat format);
 
 /// The segments at FragmentationOptions::at: allocated, pending and free blocks, to scale within each device.

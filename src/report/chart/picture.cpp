@@ -20,7 +20,7 @@
 #define TIDEMARK_HAS_FEATURE(feature) 0
 #endif
 #if defined(__SANITIZE_ADDRESS__) || TIDEMARK_HAS_FEATURE(address_sanitizer)
-// The leak checker asks the program for this. fontconfig keeps what cairo's fonts held: not ours to free.
+// Called by the leak checker in the program. Fonts of cairo stay in fontconfig's cache, which the program does not own.
 extern "C" const char* __lsan_default_suppressions();  // NOLINT
 extern "C" const char* __lsan_default_suppressions() {
   return "leak:libfontconfig.so\n";
@@ -61,7 +61,7 @@ class Canvas {
  private:
   void use(const Font& font);
   void use(Role role, double opacity = 1);
-  /// Where words begin.
+  /// Left end of aligned text.
   [[nodiscard]] double start_of(const std::string& words, double x, const Font& font, PlotAlign align);
 
   cairo_t* context_;
@@ -212,7 +212,7 @@ constexpr double kFooter = 30;  // the name of the x-axis
 constexpr Font kSmall = {12, false, Role::quiet};
 constexpr Font kText = {13, false, Role::ink};
 
-// Draws a plot whose left upper corner is at (kLeft, top).
+// Draws a plot with its top left corner at (kLeft, top).
 class PlotDrawing {
  public:
   PlotDrawing(Canvas& canvas, const Plot& plot, double top) : canvas_(canvas), plot_(plot), top_(top) {}
@@ -223,7 +223,7 @@ class PlotDrawing {
       for (const std::vector<PlotPoint>& run : curve.runs) draw_run(curve, run);
     }
     for (const PlotBox& box : plot_.boxes) {
-      // A hair of paper between neighbours, where there is room for it.
+      // A thin gap between neighbours, if there is room for it.
       canvas_.fill_rectangle(x(box.x), y(box.y), box.width * kPlotWidth - (box.narrow() ? 0 : 0.7), box.height,
                              box.role);
       draw_words_in(box);
@@ -275,7 +275,7 @@ class PlotDrawing {
     }
   }
 
-  // The first part of a box's label, where there is room for it.
+  // The first part of a box's label, if there is room for it.
   void draw_words_in(const PlotBox& box) {
     if (box.label.empty()) return;
     const double width = box.width * kPlotWidth;
@@ -296,7 +296,7 @@ class PlotDrawing {
   const double top_;
 };
 
-// Draws keys beside each other from `baseline` on, in as many lines as they need; returns how many. Where `shows` is
+// Draws keys beside each other from `baseline` on, in as many lines as necessary; returns their number. If `shows` is
 // false it only counts.
 std::size_t draw_legend(Canvas& canvas, const std::vector<PlotKey>& legend, double baseline, bool shows) {
   constexpr double kSample = 18;
@@ -331,7 +331,7 @@ class PictureDrawing {
     if (!panels.empty() && std::none_of(panels.begin(), panels.end(), differs)) shared_ = panels.front().plot.legend;
   }
 
-  // Goes down the picture and returns its height; draws on the way where `shows`.
+  // Lays out the picture from top to bottom and returns its height; draws only if `shows`.
   double run(Canvas& canvas, bool shows) {
     canvas_ = &canvas;
     shows_ = shows;

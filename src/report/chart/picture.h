@@ -18,13 +18,13 @@ struct PicturePanel {
 /// All texts are printable.
 struct Picture {
   std::string title;
-  std::string recordings;  ///< what it is a picture of
+  std::string recordings;  ///< title of the recordings
   std::vector<PicturePanel> panels;
-  std::string nothing;  ///< said where there are no panels
-  std::string x_axis;   ///< what runs from left to right; may be empty
+  std::string nothing;  ///< message if there are no panels
+  std::string x_axis;   ///< label of the x-axis; may be empty
 };
 
-/// An error where there are more than kMaxPanels.
+/// Fails for more than kMaxPanels.
 [[nodiscard]] Result<void> check_panel_count(std::size_t panels);
 
 /// The file's bytes. Keys that all panels share are at the top, others below the panel's title. Fails when cairo does.

@@ -27,7 +27,7 @@ class Columns {
   void add(std::vector<std::string> cells);
   /// The last cell is `last`.
   void add(std::vector<std::string> cells, FittedText last);
-  /// A line of its own below the latest row.
+  /// Adds a separate line below the latest row.
   void add_below(FittedText line);
   /// Every line begins with `indent` spaces and ends with a newline.
   [[nodiscard]] std::string text(const Terminal& terminal, std::size_t indent) const;

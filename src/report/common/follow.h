@@ -1,4 +1,4 @@
-// What is said of a recording that is followed.
+// Words for recordings that are followed.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ namespace tidemark {
 [[nodiscard]] std::string follow_title(const std::string& path, FollowState state, std::uint64_t events,
                                        std::uint64_t end_ns, std::uint64_t behind_bytes);
 
-/// "recordings in progress: 4711 (rank 0, python train.py, /data/run.rank0.tide)", or that there are none, with what to
-/// do.
+/// "recordings in progress: 4711 (rank 0, python train.py, /data/run.rank0.tide)", or a message that there are none,
+/// with advice.
 [[nodiscard]] std::string live_recordings_text(const std::vector<LiveRecording>& recordings);
 
-/// "... and 12 more lines", where the screen ends.
+/// "... and 12 more lines", at the end of the screen.
 [[nodiscard]] std::string more_lines_text(std::size_t lines);
 
 }  // namespace tidemark

@@ -52,7 +52,7 @@ namespace tidemark {
 [[nodiscard]] std::string to_text(const ResultTable& table, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Simulation& simulation, const Terminal& terminal);
 
-/// The verdict, what it is made of, and what held the memory.
+/// The verdict, its parts, and the holders of the memory.
 [[nodiscard]] std::string to_text(const Plan& plan, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Verification& verification, const Terminal& terminal);
 /// The answer, and the trials that led to it.
@@ -61,14 +61,14 @@ namespace tidemark {
 [[nodiscard]] std::string to_text(const Sweep& sweep, const Terminal& terminal);
 /// "53.7 MiB", with "~" before an estimate.
 [[nodiscard]] std::string category_bytes_text(const CategoryBytes& category);
-/// The table of the categories of what was allocated, in at most `most` rows.
+/// Allocated memory by category as a table of at most `most` rows.
 [[nodiscard]] std::string categories_text(const std::vector<CategoryBytes>& categories, std::uint64_t unrecorded_bytes,
                                           std::size_t most, const Terminal& terminal);
-/// The changes that lower the device's peak, where some are known, and the categories and call sites of its memory
-/// then. `advice`: whether the changes are listed.
+/// The changes that lower the device's peak, if any are known, and the categories and call sites of its memory at the
+/// peak. `advice`: whether to list the changes.
 [[nodiscard]] std::string holders_text(const SummaryDevice& device, bool advice, const Terminal& terminal);
 
-/// Which devices are over the budget, and by how much, on one line; empty when none is.
+/// Devices over the budget, with their excess, on one line; empty if there are none.
 [[nodiscard]] std::string budget_text(const Comparison& comparison);
 
 /// "rank 1, cuda:1", "rank 1, DataLoader worker 4712 of 4711, cpu", "pid 4711, cuda:0"; the file of a snapshot.
@@ -83,7 +83,7 @@ namespace tidemark {
 /// A key without its unit and with spaces: "peak_allocated_bytes" as "peak allocated", "lifetime_ns" as "lifetime".
 [[nodiscard]] std::string heading_of(const std::string& key);
 
-/// Printable, with its unit: "12.3 MiB", "1,234", "3.2 ms", "45.1%", a stack on one line; "n/a" where it is not known.
+/// Printable, with its unit: "12.3 MiB", "1,234", "3.2 ms", "45.1%", a stack on one line; "n/a" if unknown.
 [[nodiscard]] std::string value_text(ResultKind kind, const ResultValue& value);
 
 [[nodiscard]] std::string to_text(const Inventory& inventory, const Terminal& terminal);

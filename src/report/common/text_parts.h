@@ -1,4 +1,4 @@
-// What the text reports share.
+// Parts shared by the text reports.
 #pragma once
 
 #include <span>
@@ -20,7 +20,7 @@ namespace tidemark {
 [[nodiscard]] std::string fact(const char* label, const std::string& value);
 /// "414.7 MiB at 11.019 s, 390.2 MiB at end".
 [[nodiscard]] std::string peak_and_end(const SampledBytes& bytes);
-/// What is known of the requests for page-locked memory.
+/// Size of requests for page-locked memory.
 inline constexpr char kPinnedRequest[] = "unknown: PyTorch rounds each up to a power of two";
 /// The same in a line that the terminal has room for.
 [[nodiscard]] std::string fact(const char* label, const std::string& value, const Terminal& terminal);
@@ -29,13 +29,13 @@ inline constexpr char kPinnedRequest[] = "unknown: PyTorch rounds each up to a p
 /// "Data quality: complete", or its issues, one a line.
 [[nodiscard]] std::string quality_text(const DataQuality& quality, const Terminal& terminal);
 
-/// The same for a first screen: only what is wrong, in few lines; nothing where the recording is complete.
+/// The same for a first screen: only problems, in few lines; empty if the recording is complete.
 [[nodiscard]] std::string short_quality_text(const DataQuality& quality, const Terminal& terminal);
 
-/// One line for reports other than the summary: nothing when the recording is complete, else that it is not.
+/// One line for reports other than the summary: a note that the recording is incomplete; empty if it is complete.
 [[nodiscard]] std::string quality_hint(const RecordingInfo& recording, const Terminal& terminal);
 
-/// A table of changes and what each saves of the peak, at most `most` rows (0 = all); nothing without any.
+/// A table of changes and their savings at the peak, at most `most` rows (0 = all); empty without any.
 [[nodiscard]] std::string advice_text(const std::vector<Advice>& list, std::size_t most, const Terminal& terminal);
 /// A table of changes, and whether each would have been enough for the request that failed.
 [[nodiscard]] std::string advice_text(const std::vector<OomAdvice>& list, const Terminal& terminal);
@@ -48,7 +48,7 @@ inline constexpr char kPinnedRequest[] = "unknown: PyTorch rounds each up to a p
 [[nodiscard]] std::string next_text(const RecordingInfo& recording, const std::string& command,
                                     const std::string& purpose, const Terminal& terminal);
 
-/// The texts of devices one below the other: those of one line without a blank line between them.
+/// The texts of devices one below the other: one-line texts without a blank line between them.
 [[nodiscard]] std::string join_devices(const std::vector<std::string>& texts);
 template <typename Device, typename Text>
 [[nodiscard]] std::string join_devices(const std::vector<Device>& devices, const Text& text_of) {

@@ -151,7 +151,7 @@ std::string top_allocations_text(const OomFailure& failure, const Terminal& term
   return "\n" + columns.text(terminal, 2);
 }
 
-// Call sites, each with all of its stacks; owners where these were asked for.
+// Call sites, each with all of its stacks; owners if they were requested.
 std::string holders_text(const OomFailure& failure, const Terminal& terminal) {
   const CallSites& sites = failure.call_sites;
   if (sites.call_sites.empty()) return top_allocations_text(failure, terminal);
@@ -168,7 +168,7 @@ std::string holders_text(const OomFailure& failure, const Terminal& terminal) {
   return "\n" + columns.text(terminal, 2);
 }
 
-// Only where a call site has several stacks; otherwise the rows would repeat those of the stacks.
+// Only if a call site has several stacks; otherwise the rows would repeat the rows of the stacks.
 std::string call_sites_text(const OomFailure& failure, const Terminal& terminal) {
   bool together = false;
   Columns columns({"held", "share", "blocks", "stacks", "call site"});

@@ -1,4 +1,4 @@
-// What a dump says at once, below a program's traceback: a few lines of what `explain` and `table` say in full.
+// The verdict that a dump prints below a program's traceback: a short form of `explain` and `table`.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@
 
 namespace tidemark {
 
-/// Lines of a verdict, with those that name its files.
+/// Lines of a verdict, including the lines that name its files.
 inline constexpr std::size_t kMaxVerdictLines = 10;
 
 /// The kernel killed processes for lack of memory.
 struct HostOomFacts {
-  std::vector<HostKill> kills;  ///< those of the job that are known
+  std::vector<HostKill> kills;  ///< known ones of the job
   std::uint64_t unexplained_kills = 0;
   std::string cgroup;  ///< folder of the control group; may be empty
 };
@@ -35,7 +35,7 @@ struct DumpedRecording {
 /// A change that would have let a failed request succeed.
 struct RankedFix {
   std::string change;       ///< "checkpoint the layers (...): model.layers.{0-15}"
-  std::uint64_t bytes = 0;  ///< that it frees, gives or asks for less
+  std::uint64_t bytes = 0;  ///< bytes that it frees, adds or requests less
   bool certain = true;
   bool is_more = false;  ///< the bytes are added to a limit
 };
@@ -47,24 +47,25 @@ struct RankedFix {
 [[nodiscard]] std::vector<RankedFix> ranked_fixes(const OomFailure& failure);
 /// "-20.0 GiB", "+104.0 MiB" for a limit; with "~" before an estimate.
 [[nodiscard]] std::string bytes_text(const RankedFix& fix);
-/// "Fixes that would have been enough:" and a numbered line for each of three; nothing where none is known. Where no
-/// change is enough by itself, the largest savings are listed as such.
+/// "Fixes that would have been enough:" and a numbered line for each of three; empty if none is known. If no single
+/// change suffices, the largest savings are listed as such.
 [[nodiscard]] std::string fixes_text(const OomFailure& failure, const Terminal& terminal);
 
-/// The latest failed request: what, why, what held most, what would have helped. Empty where none failed.
-/// `address_space_limit`: bytes, of the program, where there is one; said of requests on the CPU.
+/// The latest failed request: its size, cause, largest holders, and fixes. Empty if none failed. `address_space_limit`:
+/// of the program in bytes, if there is one; mentioned for requests on the CPU.
 [[nodiscard]] std::vector<std::string> device_oom_lines(const Explanation& explanation,
                                                         std::optional<std::uint64_t> address_space_limit);
-/// Who was killed, at what limit, and what held most. `held`: what the recording had of the host at its end; may be
-/// null.
+/// The killed process, the limit, and the largest holders. `held`: the last breakdown of the host in the recording; may
+/// be null.
 [[nodiscard]] std::vector<std::string> host_oom_lines(const HostOomFacts& facts, const Table* held);
-/// Of a device whose recording is too long to be explained at once.
+/// For a device with a recording that is too long to be explained at once.
 [[nodiscard]] std::string unexplained_oom_line(const std::string& path);
-/// Where nothing ran out: that the program failed, or somebody `asked`; peak and end of each device.
+/// Without an out-of-memory error: that the program failed, or that a dump was requested (`asked`); peak and end of
+/// each device.
 [[nodiscard]] std::vector<std::string> held_lines(const Overview& overview, bool asked);
 /// At most `most` lines.
 [[nodiscard]] std::vector<std::string> dumped_lines(const std::vector<DumpedRecording>& recordings, std::size_t most);
-/// What could not be written, and where it still is.
+/// Parts that could not be written, and where they still are.
 [[nodiscard]] std::string not_dumped_line(const std::string& error, const std::string& folder);
 
 }  // namespace tidemark

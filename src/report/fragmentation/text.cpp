@@ -35,7 +35,7 @@ std::string measures_text(const FragmentationDevice& device, const Terminal& ter
   return columns.text(terminal, 2);
 }
 
-// What most of each of `width` equal stretches is used for; a free one with something in it shows that.
+// The state of most of each of `width` equal stretches; a free stretch that contains blocks is marked.
 std::string map_line(const MapSegment& segment, std::size_t width) {
   std::string line;
   auto block = segment.blocks.begin();
@@ -123,7 +123,7 @@ std::string over_time_text(const FragmentationDevice& device, const Terminal& te
   return text;
 }
 
-// What saves most of the reserved memory, with what shows it.
+// The changes that save the most reserved memory, with their evidence.
 std::string changes_text(const FragmentationDevice& device, const std::string& file, const Terminal& terminal) {
   if (device.advice.empty()) return {};
   std::string text = paint(terminal, Tone::heading, "Changes that save reserved memory:") + "\n";

@@ -13,10 +13,10 @@ struct MeasureColumn {
   const char* name;  ///< "peak allocated"
   const FragmentationMeasures* measures;
 };
-/// The device's peaks, where it has them, and the end.
+/// The device's peaks, if it has them, and the end.
 [[nodiscard]] std::vector<MeasureColumn> measure_columns(const FragmentationDevice& device);
 
-/// A row of them: its cells in the order of the moments. Begins with spaces where it is a part of the row above.
+/// A row of them: its cells in the order of the moments. Indented if it is a part of the row above.
 struct MeasureRow {
   const char* label;
   std::vector<std::string> cells;

@@ -9,7 +9,7 @@
 namespace tidemark::html {
 namespace {
 
-constexpr std::size_t kMaxTextColumns = 2000;  // of one text: what is longer is no name
+constexpr std::size_t kMaxTextColumns = 2000;  // of one text: longer text is not a name
 
 void shorten_texts(Json& value) {
   if (value.is_string()) {
@@ -20,7 +20,7 @@ void shorten_texts(Json& value) {
   }
 }
 
-// What the command prints, without what all of them say about the recording.
+// The command's JSON, without the parts on the recording that all results repeat.
 template <typename Result>
 Json part(const Result& result, const Json& recording) {
   Json object = to_object(result);

@@ -59,7 +59,7 @@ std::string perhaps_input(const Leaks& leaks, const LeakSite& site) {
   return is_one ? fmt::format("<small>{}</small>", kPerhapsInput) : "";
 }
 
-// Of a call site; what several leak together has it in its paragraph.
+// For a call site; for several leaks of one object, it is in the object's paragraph.
 std::string mistake_of(const Leaks& leaks, const LeakSite& site) {
   if (site.object >= leaks.objects.size()) return "";
   const LeakObject& object = leaks.objects[site.object];

@@ -200,13 +200,13 @@ class Drawing {
       const PlotTick& tick = plot_.ticks[index];
       add("<line class=\"axis\" x1=\"{0}\" x2=\"{0}\" y1=\"{1:g}\" y2=\"{2:g}\"/>", percent(tick.at), bottom,
           bottom + kTickLength);
-      // Every other one goes where the screen is narrow.
+      // Every other label is hidden on a narrow screen.
       add("<text{} x=\"{}\" y=\"{:g}\" text-anchor=\"{}\">{}</text>\n", index % 2 == 1 ? " class=\"odd\"" : "",
           percent(tick.at), bottom + kTickBaseline, anchor_of(tick.align), escaped(tick.label));
     }
   }
 
-  // Paths know no percentages: curves are drawn in units of their own and stretched to the frame.
+  // Paths cannot use percentages: curves are drawn in abstract units and stretched to the frame.
   void curves() {
     add("<svg y=\"{:g}\" width=\"100%\" height=\"{:g}\" viewBox=\"0 0 {:g} {:g}\" preserveAspectRatio=\"none\">",
         plot_.frame_top, plot_.frame_height, kUnits, kUnits);
@@ -249,8 +249,8 @@ class Drawing {
           box.narrow() ? " narrow" : "", x, width, box.y, box.height, title(box.tooltip));
       return;
     }
-    // Its words are cut off at its edges, and those of boxes without room left out; page.js leaves out the parts that
-    // do not fit.
+    // The label is clipped at the box's edges, and left out for boxes without room; page.js hides the parts that do not
+    // fit.
     add("<svg class=\"{}{}\" x=\"{}\" y=\"{:g}\" width=\"{}\" height=\"{:g}\">{}<rect width=\"100%\" "
         "height=\"100%\"/><text x=\"4\" y=\"13\">{}</text></svg>\n",
         style,

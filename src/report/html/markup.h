@@ -19,7 +19,7 @@ namespace tidemark::html {
 /// "12.345%" of a length.
 [[nodiscard]] std::string percent(double share);
 
-/// <section id> with its heading and one sentence of what it shows; `lead` is HTML. Close with kSectionEnd.
+/// <section id> with its heading and one sentence on its content; `lead` is HTML. Close with kSectionEnd.
 void open_section(std::string& out, const std::string& id, std::string_view title, std::string_view lead);
 inline constexpr std::string_view kSectionEnd = "</section>\n";
 
@@ -33,22 +33,21 @@ void add_stack(std::string& out, const NamedStack& stack);
 void add_figure(std::string& out, std::string_view label, std::string_view value, std::string_view detail,
                 std::string_view colour = {});
 
-/// Opens a table whose columns have these headings, as HTML; the last one is for text, the others for numbers.
+/// Opens a table with these headings, as HTML; the last column is for text, the others for numbers.
 void open_table(std::string& out, const std::vector<std::string>& headings);
-/// The same where the last column is for stacks, which have a line of their own on a narrow screen.
+/// The same with a last column for stacks, which are on a separate line on a narrow screen.
 void open_stack_table(std::string& out, const std::vector<std::string>& headings);
-/// A row of it; `cells` are HTML.
+/// Adds a row; `cells` are HTML.
 void add_row(std::string& out, const std::vector<std::string>& cells);
 inline constexpr std::string_view kTableEnd = "</tbody></table></div>\n";
 /// add_stack() as a cell.
 [[nodiscard]] std::string stack_cell(const NamedStack& stack);
 
-/// A quiet remark below a table or picture: what was left out, and how to see it. `words` is HTML.
+/// A remark below a table or picture: omitted items, and how to see them. `words` is HTML.
 void add_remark(std::string& out, std::string_view words);
 
-/// The legend, the plot and its remark. It fits every width: what the plot gives as a share of its width becomes a
-/// percentage, letters and lines keep their size. Colours are classes of the palette's roles. `style`: a class of the
-/// style sheet.
+/// The legend, the plot and its remark. It fits every width: shares of the plot's width become percentages, letters and
+/// lines keep their size. Colours are classes of the palette's roles. `style`: a class of the style sheet.
 void add_plot(std::string& out, const Plot& plot, const char* style);
 
 }  // namespace tidemark::html

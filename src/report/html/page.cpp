@@ -45,7 +45,7 @@ void add_facts(std::string& out, const RecordingInfo& recording) {
   out += "</dl>\n";
 }
 
-// Of several recordings, what tells them apart. Articles have the numbers of the rows.
+// For several recordings, their differences. Articles have the numbers of the rows.
 void add_overview(std::string& out, const RankComparison& ranks) {
   out += "<div class=\"scroll ranks\"><table><thead><tr><th>process</th>";
   for (const char* heading : {"peak allocated", "to median", "out of memory", "reserved", "device used"}) {
@@ -93,7 +93,7 @@ void add_recording(std::string& out, const html::PageContents& contents, std::si
   out += "</article>\n";
 }
 
-// None where it is known to become larger than a report may be.
+// nullopt if it is known to exceed the maximum size of a report.
 std::optional<std::string> page_of(const std::vector<html::PageContents>& pages, const RankComparison& ranks) {
   const bool several = pages.size() > 1;
   std::string out;

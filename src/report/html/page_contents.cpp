@@ -13,7 +13,7 @@ namespace tidemark::html {
 namespace {
 
 constexpr std::size_t kListed = 10;            // of call sites, leaks, segments, ...
-constexpr std::size_t kMapStacks = 200;        // that the maps of segments have names for
+constexpr std::size_t kMapStacks = 200;        // maximum number of named stacks in the maps of segments
 constexpr std::size_t kMaxMapBlocks = 20'000;  // of the map of a device
 
 PageMap take_map(FragmentationDevice& device) {
@@ -55,7 +55,7 @@ std::map<StackId, NamedStack> name_map_stacks(const std::vector<PageMap>& maps, 
   return names;
 }
 
-// By layer, or by what is known.
+// By layer, or by the first known kind.
 std::shared_ptr<const Breakdown> break_down(const Store& store, const Symbols& symbols, const PageOptions& options,
                                             const BlockFilter& chosen, const Attribution* attribution) {
   if (attribution == nullptr) return nullptr;
@@ -71,7 +71,7 @@ std::shared_ptr<const Breakdown> break_down(const Store& store, const Symbols& s
   return breakdown ? std::make_shared<const Breakdown>(std::move(*breakdown)) : nullptr;
 }
 
-// Stacks tell phases and categories of recordings without an attribution of their own too. Keeps none that is given.
+// Computes phases and categories from stacks for recordings without attribution data. Returns `given` unchanged if set.
 std::shared_ptr<const Attribution> owners_of(const Store& store, const Attribution* attribution) {
   if (attribution == nullptr) return std::make_shared<const Attribution>(attribute_blocks(store));
   return {std::shared_ptr<const Attribution>(), attribution};
@@ -82,7 +82,7 @@ void add_categories(Timeline& timeline, const Store& store, const Attribution& a
   if (groups) add_owners(timeline, store, OwnerKind::category, *groups, chosen);
 }
 
-// Shortens `list` to half and calls `left_out` for what goes.
+// Shortens `list` to half and calls `left_out` for the removed items.
 template <typename T, typename LeftOut>
 bool halve_list(std::vector<T>& list, const LeftOut& left_out) {
   const std::size_t kept = list.size() / 2;
@@ -129,7 +129,7 @@ bool halve_tree(TreeSection& section) {
 
 Result<PageContents> collect_page_contents(const Store& store, Symbols& symbols, const PageOptions& options,
                                            const Attribution* attribution) {
-  std::shared_ptr<const Attribution> owners;  // where a filter or the details need them
+  std::shared_ptr<const Attribution> owners;  // if a filter or the details need them
   BlockFilter chosen;
   if (!options.filter.empty()) {
     owners = owners_of(store, attribution);
@@ -213,7 +213,7 @@ Result<PageContents> collect_page_contents(const Store& store, Symbols& symbols,
     AnalysisOptions as_chosen(analysis.options);
     as_chosen.device = options.device;
     as_chosen.set("top", std::to_string(listed));
-    // A page leaves out what a recording has not the data for.
+    // A page leaves out analyses for which the recording has no data.
     auto table = analysis.table(store, symbols, as_chosen);
     if (table) contents.tables.push_back({&analysis, std::move(*table)});
   }

@@ -35,14 +35,14 @@ struct PageOptions {
   std::size_t points = 1200;          ///< of the timeline, for each device
   std::size_t rows = 25;              ///< stacks at the peak to list for each device; the other lists have at most 10
   std::optional<std::uint64_t> rank = {};  ///< of others the summary only
-  FilterOptions filter = {};               ///< which blocks the lists, charts and findings are about
-  double min_share = 0.001;                ///< of what a device held at its peak: calls that hold less are left out
+  FilterOptions filter = {};               ///< selects the blocks of the lists, charts and findings
+  double min_share = 0.001;                ///< of the device's memory at its peak: smaller calls are left out
 };
 
-/// The segments of a device at its peak, largest first; empty where the source does not know segments.
+/// The segments of a device at its peak, largest first; empty if the source has no segments.
 struct PageMap {
   std::vector<MapSegment> segments;
-  std::uint64_t other_segments = 0;  ///< smaller ones beyond those
+  std::uint64_t other_segments = 0;  ///< smaller segments that are not listed
   std::uint64_t other_bytes = 0;
 };
 
@@ -52,40 +52,40 @@ struct PageTable {
   ResultTable table;
 };
 
-/// Everything is at each device's peak, where it is at one moment. Devices are in the same order everywhere. Of ranks
-/// that were not asked for there are `recording` and `summary`.
+/// All data of one moment is at each device's peak. Devices are in the same order everywhere. For ranks that were not
+/// requested, only `recording` and `summary` are set.
 struct PageContents {
   RecordingInfo recording;
   Summary summary;
-  std::optional<Breakdown> breakdown;  ///< by layer where they are known; none without attribution
+  std::optional<Breakdown> breakdown;  ///< by layer if known; nullopt without attribution
   Timeline timeline;                   ///< with call sites
-  Ledger ledger;      ///< at the devices' own peaks; empty where `device` is none that a ledger can be of
-  Table table;        ///< by stack
-  Tree tree;          ///< without frames of the interpreter
-  Tree project_tree;  ///< the same with frames of the project only
+  Ledger ledger;                       ///< at the devices' own peaks; empty if there can be no ledger of `device`
+  Table table;                         ///< by stack
+  Tree tree;                           ///< without frames of the interpreter
+  Tree project_tree;                   ///< the same with frames of the project only
   Fragmentation fragmentation;
   std::vector<PageMap> maps;                 ///< one for each device
-  std::map<StackId, NamedStack> map_stacks;  ///< those that hold most in them
+  std::map<StackId, NamedStack> map_stacks;  ///< the stacks that hold most of them
   Temporary temporary;
   Patterns patterns;
   Leaks leaks;
   Explanation explanation;        ///< of the latest failed requests
-  std::vector<PageTable> tables;  ///< of the analyses in the list whose result is a table, in its order
+  std::vector<PageTable> tables;  ///< of the analyses in the list with a table as their result, in its order
 
-  /// Whether the page shows more of it than a line.
+  /// Whether the page shows more than one line of it.
   [[nodiscard]] bool is_detailed() const { return summary.chosen.value_or(true); }
 };
 
-/// Runs the analyses. Fails when the device asked for is not in the recording, and as choose_blocks() does.
-/// `attribution`: of the store, where that has data of its own for it; may be null.
+/// Runs the analyses. Fails if the requested device is not in the recording, and as choose_blocks() does.
+/// `attribution`: of the store, if the recording has data for it; may be null.
 Result<PageContents> collect_page_contents(const Store& store, Symbols& symbols, const PageOptions& options,
                                            const Attribution* attribution = nullptr);
 
-/// Makes every list half as long; what is left out is counted as elsewhere. False when nothing could be left out any
-/// more.
+/// Halves the length of every list; removed items are counted as the other unlisted ones. False if nothing could be
+/// removed any more.
 bool halve(PageContents& contents);
 
-/// What the page needs for this recording at least: with lists as short as halve() makes them.
+/// Minimum size of this recording in the page: with lists shortened by halve() as far as possible.
 [[nodiscard]] std::size_t least_bytes(PageContents contents);
 
 /// `count` recordings of so many are more than a page may hold.
@@ -98,13 +98,14 @@ void leave_out(PageMap& map, std::size_t kept);
 
 namespace tidemark {
 
-// The page itself needs nothing else: no network, no other file, no script for what matters.
+// The page is self-contained: it needs no network and no other file, and no script for its main content.
 
-/// What a page may weigh at most, so that it can be mailed and opened on a phone.
+/// Maximum size of a page, so that it can be mailed and opened on a phone.
 inline constexpr std::size_t kMaxHtmlBytes = 15'000'000;
 
-/// One page for all of them, in the order of compare_ranks(): a table of them, and one at a time. Lists are shortened,
-/// and the page says so, until it is small enough. Fails when that cannot be reached: for hundreds of recordings.
+/// One page for all of them, in the order of compare_ranks(): a table of them, and details of one at a time. Lists are
+/// shortened, with a note on the page, until it is small enough. Fails if that is impossible: for hundreds of
+/// recordings.
 Result<std::string> to_html(std::vector<html::PageContents> contents);
 
 }  // namespace tidemark

@@ -15,7 +15,7 @@ namespace tidemark::html {
 
 namespace {
 
-// Layers of call sites without stacks say nothing.
+// Layers of call sites without stacks are not informative.
 bool says_something(const TimelineLayers& split) {
   return std::any_of(split.layers.begin(), split.layers.end(),
                      [](const TimelineLayers::Layer& layer) { return !layer.stack.frames.empty(); });

@@ -13,7 +13,7 @@ namespace tidemark::html {
 /// The out-of-memory error of a run that failed, in a line; nothing for others.
 void add_verdict(std::string& out, const PageContents& contents);
 void add_summary(std::string& out, const PageContents& contents, const std::string& id);
-/// Whose memory it was at the peak; nothing where that is not known.
+/// Owners of the memory at the peak; empty if unknown.
 void add_breakdown(std::string& out, const PageContents& contents, const std::string& id);
 void add_timeline(std::string& out, const PageContents& contents, const std::string& id);
 void add_ledger(std::string& out, const PageContents& contents, const std::string& id);
@@ -26,11 +26,11 @@ void add_tables(std::string& out, const PageContents& contents, const std::strin
 
 /// A part of the findings: causes of out-of-memory errors.
 void add_failures(std::string& out, const Explanation& explanation);
-/// At most three changes that would have let a failed request succeed; nothing where none is known.
+/// At most three changes with which a failed request would have succeeded; empty if none is known.
 void add_ranked_fixes(std::string& out, const OomFailure& failure);
 
-/// What programs read: all the results as one JSON document. docs/commands/report.md describes it.
-/// `ranks`: of several recordings.
+/// Data for programs: all the results as one JSON document. docs/commands/report.md describes it. `ranks`: for several
+/// recordings.
 std::string data_block(const std::vector<PageContents>& pages, const RankComparison* ranks);
 
 /// page.css and page.js, which the build embeds (cmake/embed_page.cmake).

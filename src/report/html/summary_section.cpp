@@ -75,7 +75,7 @@ void add_host(std::string& out, const HostUsage& host) {
   out += "</ul>\n";
 }
 
-// What the findings say, in a line each.
+// The findings, a line each.
 void add_glance(std::string& out, const PageContents& contents, const std::string& id) {
   out += "<ul class=\"glance\">\n";
   for (const SummaryDevice& device : contents.summary.devices) {

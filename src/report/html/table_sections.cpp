@@ -1,4 +1,4 @@
-// A section for each analysis whose result is a table.
+// A section for each analysis with a table as its result.
 #include <fmt/format.h>
 
 #include <iterator>

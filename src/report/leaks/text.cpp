@@ -17,9 +17,9 @@
 namespace tidemark {
 namespace {
 
-constexpr std::size_t kParts = 5;  // of each kind, of what an object grows by
+constexpr std::size_t kParts = 5;  // maximum number of parts of each kind in the growth of an object
 
-// Several stacks of one line have different callers; where the blocks have no stack, their size says which they are.
+// Several stacks of one line have different callers; blocks without a stack are identified by their size.
 FittedText fitted_site(const LeakSite& site) {
   return [&site](std::size_t width) {
     std::string more;
@@ -46,13 +46,13 @@ void add_fitted(Columns& columns, std::string line) {
   columns.add_below([line = std::move(line)](std::size_t width) { return fit(line, width); });
 }
 
-// Whole: what to change is at its end.
+// In full, because the remedy is at its end.
 void add_mistake(Columns& columns, const LeakObject& object) {
   std::string line = mistake_line(object);
   if (!line.empty()) columns.add_below([line = std::move(line)](std::size_t /*width*/) { return line; });
 }
 
-// A part of what an object grows by.
+// A part of the growth of an object.
 void add_part(Columns& columns, double bytes_per_step, FittedText what) {
   const std::string rate = fmt::format("{:>11}  ", rate_text(bytes_per_step));
   columns.add_below([rate, what = std::move(what)](std::size_t width) {

@@ -46,7 +46,7 @@ std::string beginning_text(const Leaks& leaks) {
   return {};
 }
 
-// Of all leaks, where they have the same one.
+// The period of all leaks, if it is the same.
 std::uint32_t common_period(const Leaks& leaks) {
   const std::uint32_t period = leaks.objects.empty() ? 0 : leaks.objects.front().growth.every_steps;
   const bool common =

@@ -17,17 +17,17 @@ namespace tidemark {
 
 /// "Host memory of the process grows by 9.0 MiB per second, from …; tensors on the CPU are 1.0 KiB of it".
 [[nodiscard]] std::string host_growth_text(const HostGrowth& growth);
-/// What it usually comes from.
+/// Its usual causes.
 [[nodiscard]] std::string host_growth_causes(const HostGrowth& growth);
 
-/// What LeakObject::last follows: "An autograd graph is retained, likely by the tensor that it ends in". Not of a call
-/// site.
+/// The text before LeakObject::last: "An autograd graph is retained, likely by the tensor that it ends in". Not for a
+/// call site.
 [[nodiscard]] std::string leak_object_text(const LeakObject& object);
 
-/// What LeakObject::perhaps_input says.
+/// Text for LeakObject::perhaps_input.
 inline constexpr const char* kPerhapsInput = "perhaps an input of the forward passes above, retained with them";
 
-/// Above what Leaks::kept_over_steps lists.
+/// Text above the list of Leaks::kept_over_steps.
 inline constexpr const char* kKeptOverSteps = "Not a leak, but kept for several steps and then freed together";
 
 /// The listed leaks of an object (index into Leaks::objects), fastest first.
@@ -39,14 +39,14 @@ inline constexpr const char* kKeptOverSteps = "Not a leak, but kept for several 
 /// "Training steps: 60, from 1.2 s to 6.7 s; a step starts at ...\n"; empty without steps.
 [[nodiscard]] std::string leak_steps(const Leaks& leaks);
 
-/// Of a leak in a Python program: the code, and the command for a program that runs, that say who holds what grows.
-/// Empty for others.
+/// For a leak in a Python program: code, and the command for a running program, that find the holders of the growing
+/// objects. Empty for others.
 [[nodiscard]] std::string holders_hint(const Leaks& leaks);
 
-/// The reason why growth is not a leak; empty where it is one.
+/// The reason why growth is not a leak; empty if it is one.
 [[nodiscard]] std::string growth_text(const Growth& growth);
 
-/// The mistake that a leak matches as a line of a report, with how it is known: "likely mistake: losses are kept …";
+/// The mistake that a leak matches as a line of a report, with its confidence: "likely mistake: losses are kept …";
 /// empty for none.
 [[nodiscard]] std::string mistake_line(const LeakObject& object);
 

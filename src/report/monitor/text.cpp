@@ -25,7 +25,7 @@ std::string mean_and_most_text(const RunningValue& percent) {
   return fmt::format("{:.1f}% on average, {:.1f}% at most", percent.average, percent.highest);
 }
 
-// As holders() says it of an owner without a reference.
+// As in holders() for an owner without a reference.
 constexpr const char* kHeldByNative =
     "held by native code, such as an autograd graph, or a temporary of a running function";
 
@@ -33,7 +33,7 @@ std::string peak_cell(const WatchedUsage& used) {
   return used.empty() ? "n/a" : format_bytes(used.peak_bytes());
 }
 
-// What has ended has none.
+// Ended processes have no value.
 std::string memory_cell(const std::optional<std::uint64_t>& bytes, const WatchedProcess& process) {
   return process.ended ? "-" : bytes_text(bytes);
 }
@@ -45,7 +45,7 @@ std::string process_cell(const WatchedProcess& process) {
   return process.ended ? name + " (ended)" : name;
 }
 
-// "Watched for 60 s, sampled every 1 s; 2026-11-23 10:02:11 UTC", and what is not there.
+// "Watched for 60 s, sampled every 1 s; 2026-11-23 10:02:11 UTC", and what is unavailable.
 std::string head(const WatchRun& run, const Terminal& terminal) {
   std::string text =
       fmt::format("Watched for {}, sampled every {}, from {}\n", span_text(static_cast<double>(run.state.now_ns) / 1e9),
@@ -171,7 +171,8 @@ std::string step_rate_text(const std::optional<double>& bytes_per_step) {
   return bytes_per_step ? rate_text(*bytes_per_step) : "n/a";
 }
 
-// The last part of a recording, block by block, says more of a stack; where it says nothing, what grew at steps does.
+// The last part of a recording, block by block, is more detailed for a stack; if it is empty, the growth at steps is
+// shown.
 std::string sources_text(const RecordedLeaks& of, const Terminal& terminal) {
   std::string text;
   if (of.leaks.verdict != LeakVerdict::leak && !of.sources.empty()) {
@@ -198,7 +199,7 @@ std::string sources_text(const RecordedLeaks& of, const Terminal& terminal) {
          columns.text(terminal, 2);
 }
 
-// What the program itself says of new storages.
+// New storages as reported by the program itself.
 std::string types_text(const RecordedLeaks& of, const Terminal& terminal) {
   const std::string title = paint(terminal, Tone::heading, "New storages by owner");
   if (!of.objects) return fmt::format("\n{}: n/a, {}. {}.\n", title, printable(of.objects_unknown), kWhereObjectsAre);

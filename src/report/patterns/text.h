@@ -21,10 +21,10 @@ inline constexpr std::array<const char*, kLifetimes> kLifetimeWords = {
 struct NamedPattern {
   const Pattern* pattern = nullptr;
   const char* title = nullptr;
-  const char* advice = nullptr;  ///< what may save the memory
+  const char* advice = nullptr;  ///< how to save the memory
 };
 
-/// Those that could be looked for. Valid as long as the device's result.
+/// The patterns that could be searched for. Valid as long as the device's result.
 [[nodiscard]] inline std::vector<NamedPattern> named_patterns(const PatternsDevice& device) {
   std::vector<NamedPattern> patterns;
   if (device.kept_into_next_step) {

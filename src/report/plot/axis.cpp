@@ -14,7 +14,7 @@ namespace {
 
 using Unit = std::pair<double, const char*>;
 
-// The largest unit of which `highest` holds at least one.
+// The largest unit that is not larger than `highest`.
 Unit unit_for(double highest, std::initializer_list<Unit> units) {
   Unit best = *units.begin();
   for (const Unit& unit : units) {
@@ -55,7 +55,7 @@ std::vector<Tick> byte_ticks(std::uint64_t highest) {
 std::vector<Tick> time_ticks(std::uint64_t duration_ns) {
   constexpr double kIntervals = 8;
   const double end = static_cast<double>(std::max<std::uint64_t>(duration_ns, 1));
-  // A minute has 60 seconds: round steps in minutes are none in seconds, so from ten minutes on count in minutes.
+  // Round steps in minutes are not round in seconds, because a minute has 60: from ten minutes on, count in minutes.
   const Unit unit =
       unit_for(end, {{1, "ns"}, {1e3, "\xC2\xB5s"}, {1e6, "ms"}, {1e9, "s"}, {600e9, "min"}, {36000e9, "h"}});
   const double unit_ns = unit.first == 600e9 ? 60e9 : unit.first == 36000e9 ? 3600e9 : unit.first;

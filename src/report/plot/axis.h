@@ -19,7 +19,7 @@ struct Tick {
 [[nodiscard]] std::vector<Tick> time_ticks(std::uint64_t duration_ns);
 
 /// Ticks at round times of day, UTC, of the `duration_ns` from `begin_wall_ns` (since 1970) on; their values count from
-/// there. The first one and those at midnight name the day: "2026-11-23 18:00", "21:00", "2026-11-24", "03:00".
+/// there. The first tick and ticks at midnight name the day: "2026-11-23 18:00", "21:00", "2026-11-24", "03:00".
 [[nodiscard]] std::vector<Tick> clock_ticks(std::uint64_t begin_wall_ns, std::uint64_t duration_ns);
 
 /// Ticks at round numbers, from one not above `lowest` to one not below `highest`: "0.25", "-5", "1e+06". Two at least.

@@ -45,7 +45,7 @@ class FlameGraph {
     plot_.frame_height = (deepest + 1) * kFrameRow;
     plot_.height = plot_.frame_height;
     add(Role::root, 0, 0, section_.allocated_bytes, section_.blocks, device + ": all allocated memory", {device});
-    std::vector<double> begins;  // of what comes next at each depth
+    std::vector<double> begins;  // left end of the next box at each depth
     for (const TreeNode& node : section_.nodes) {
       begins.resize(node.depth + 2, 0);
       const double begin = begins[node.depth];

@@ -23,7 +23,7 @@ void add_value(TimePlot& time, Role role, double fill_opacity, const char* words
   time.plot().legend.push_back({role, sample, words});
 }
 
-// What RSS consists of. The sum of a sample's parts is its RSS.
+// The parts of RSS. The sum of a sample's parts is its RSS.
 std::vector<PlotLayer> resident_layers(const std::vector<ResidentPoint>& points) {
   LayerStack stack(points.size());
   stack.add(Role::rss, "anonymous memory", [&](std::size_t index) { return points[index].anon_bytes; });

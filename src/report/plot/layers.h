@@ -20,7 +20,7 @@ namespace tidemark {
 struct PlotLayer {
   Role role = Role::allocated;
   std::string words;               ///< printable
-  std::vector<std::uint64_t> top;  ///< of each point: the sum of this layer and those below it
+  std::vector<std::uint64_t> top;  ///< for each point, the sum of this layer and the layers below it
 };
 
 /// Layers over the points of a plot, from the lowest to the highest.
@@ -46,10 +46,10 @@ class LayerStack {
   std::vector<PlotLayer> layers_;
 };
 
-/// The layers of a timeline: call sites or owners, others, and what is not recorded.
+/// The layers of a timeline: call sites or owners, others, and unrecorded memory.
 [[nodiscard]] std::vector<PlotLayer> plot_layers(const TimelineLayers& split);
 
-/// What is highest anywhere; 0 without layers.
+/// The overall maximum; 0 without layers.
 [[nodiscard]] std::uint64_t highest_bytes(const std::vector<PlotLayer>& layers);
 
 /// "allocated 1.2 GiB" of each layer that is there at the point.
@@ -80,7 +80,7 @@ static_assert(category_role(Category::unknown) == Role::unknown_category);
 /// The role of a library of LedgerDevice::libraries; of any other, other_libraries.
 [[nodiscard]] Role library_role(const LedgerDevice& device, const std::string& library);
 
-/// From the lowest to the highest; without those that are empty all the time. What is not known is empty.
+/// From the lowest to the highest, without layers that are always empty. Unknown values are empty.
 [[nodiscard]] std::vector<PlotLayer> ledger_layers(const LedgerDevice& device);
 
 }  // namespace tidemark

@@ -14,7 +14,8 @@ struct Entry {
   std::uint32_t dark;
 };
 
-// By Role. Hues after Okabe and Ito, so that colour-blind people tell them apart; greys are not the program's memory.
+// By Role. Hues after Okabe and Ito, so that colour-blind people can distinguish them; greys are not the program's
+// memory.
 constexpr std::array<Entry, kRoles> kPalette = {{
     {"paper", 0xFFFFFF, 0x14171C},
     {"ink", 0x1A1F29, 0xE4E7EC},

@@ -1,4 +1,4 @@
-// Colours by what they stand for: the same in pictures and on the page, which also has them for dark screens.
+// Colours by meaning: the same in pictures and on the page, which also has them for dark screens.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@ enum class Role : std::uint8_t {
   reserved,
   active,
   cached,
-  alarm,  ///< what went wrong
+  alarm,  ///< failures
   // Memory beside it over time.
   driver,  ///< of libraries, from the CUDA driver
   rss,     ///< of the host
   pss,
-  // Other owners in a ledger; libraries have five colours of their own, in order.
+  // Other owners in a ledger; five colours for libraries, in order.
   library1,
   library2,
   library3,
@@ -54,7 +54,7 @@ enum class Role : std::uint8_t {
   workspaces,
   copies,
   unknown_category,
-  // Phases of training, in the order of Phase, and steps, which take turns.
+  // Phases of training, in the order of Phase, and alternating colours for steps.
   data_phase,
   forward_phase,
   backward_phase,
@@ -72,7 +72,7 @@ enum class Role : std::uint8_t {
   library_code,  ///< of PyTorch, other packages, and the standard library
   native,
   no_stack,
-  // Cells of what fits, measured and predicted.
+  // Cells of configurations that fit, measured and predicted.
   fits,
   fits_predicted,
   exceeds,

@@ -1,5 +1,5 @@
-// A plot as shapes that have a place, a size and a role: laid out once, then drawn by a backend that knows nothing of
-// memory. chart/ draws with cairo, html/ writes SVG elements.
+// A plot as shapes with a place, a size and a role: laid out once, then drawn by a backend that is independent of
+// memory analysis. chart/ draws with cairo, html/ writes SVG elements.
 //
 // Along x, lengths are shares of the plot's width, from 0 to 1, so that it fits every page. Along y they are pixels of
 // a page, from the top; a picture has as many units. Text is printable and plain; a backend escapes it.
@@ -20,7 +20,7 @@ struct PlotPoint {
   double y = 0;
 };
 
-/// Which end of a text is at its place.
+/// Horizontal alignment of a text at its place.
 enum class PlotAlign : std::uint8_t { start, middle, end };
 
 /// A text beside an axis. `at` is along that axis; beside the y-axis, of the middle of the letters.
@@ -30,8 +30,8 @@ struct PlotTick {
   PlotAlign align = PlotAlign::middle;
 };
 
-/// Steps, where a value holds until the next point, or straight lines between points. A run ends where the value is not
-/// known, or with the last point.
+/// Steps, in which a value holds until the next point, or straight lines between points. A run ends at an unknown
+/// value, or with the last point.
 struct PlotCurve {
   Role role = Role::ink;
   double thickness = 0;     ///< of the line; 0 = none
@@ -47,8 +47,8 @@ struct PlotBox {
   double y = 0;
   double height = 0;
   std::vector<std::string> tooltip;  ///< lines
-  std::vector<std::string> label;    ///< parts of one text in it; where there is no room the last ones are left out
-  bool dashed = false;               ///< outlined: stands for what is not known
+  std::vector<std::string> label;    ///< parts of one text in it; the last ones are left out if there is no room
+  bool dashed = false;               ///< outlined: an unknown part
 
   /// Too narrow for a line of paper between it and its neighbours.
   [[nodiscard]] bool narrow() const { return width <= 0.004; }
@@ -69,14 +69,14 @@ struct PlotLabel {
   PlotAlign align = PlotAlign::middle;
 };
 
-/// What a pointer reads that rests anywhere in this part of the frame.
+/// Text shown while the pointer is in this part of the frame.
 struct PlotHint {
   double x = 0;
   double width = 0;
   std::vector<std::string> tooltip;
 };
 
-/// A sample of a colour and what it stands for.
+/// A sample of a colour and its meaning.
 struct PlotKey {
   enum class Sample : std::uint8_t { box, line, area };
   Role role = Role::ink;
@@ -88,7 +88,7 @@ struct PlotKey {
 
 /// Drawn in this order: grid and ticks, curves, boxes, hints, marks, label.
 struct Plot {
-  std::string description;  ///< for those who do not see it
+  std::string description;  ///< text alternative for screen readers
   double height = 0;        ///< of everything
   double frame_top = 0;     ///< of the frame that curves and marks fill
   double frame_height = 0;
@@ -101,7 +101,7 @@ struct Plot {
   std::vector<PlotMark> marks;
   std::optional<PlotLabel> label;
   std::vector<PlotKey> legend;
-  std::string remark;  ///< what is not drawn; may be empty
+  std::string remark;  ///< parts that are not drawn; may be empty
 
   [[nodiscard]] double frame_bottom() const { return frame_top + frame_height; }
   /// Whether a box has this role.

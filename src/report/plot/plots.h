@@ -1,4 +1,4 @@
-// Results as plots: what is drawn of them, in pictures and on the page.
+// Plots of results, for pictures and for the page.
 #pragma once
 
 #include <cstdint>
@@ -22,21 +22,20 @@ namespace tidemark {
 
 /// The frame of a plot over time.
 struct TimeFrame {
-  std::uint64_t duration_ns = 0;  ///< that the x-axis spans
+  std::uint64_t duration_ns = 0;  ///< length of the x-axis
   double height = 250;
   bool names_times = true;  ///< labels at the x-axis
-  /// When the frame begins, since 1970: times are then those of day, UTC. None: times since the begin.
+  /// When the frame begins, since 1970: the axis then shows times of day, UTC. nullopt: times since the beginning.
   std::optional<std::uint64_t> begin_wall_ns = {};
 };
 
-/// Allocated bytes as an area, reserved bytes as a line (active ones too, where they differ, and the driver's, where
+/// Allocated bytes as an area, reserved bytes as a line (active ones too, if they differ, and the driver's, if
 /// libraries held some), the peak, the failed requests of `timeline` on the series' device, and its steps and phases.
-/// The area is in the layers of `split`, one of the series' own; null: as a whole.
+/// The area has the layers of `split`, one of the series' own; null: as a whole.
 [[nodiscard]] Plot timeline_plot(const Timeline& timeline, const TimelineSeries& series, const TimeFrame& frame,
                                  const TimelineLayers* split = nullptr);
 
-/// RSS as an area, in layers by what it holds where that is known; PSS as a line, the peak. The frame spans all
-/// samples.
+/// RSS as an area, in layers by kind of page if known; PSS as a line, the peak. The frame spans all samples.
 [[nodiscard]] Plot host_plot(const HostTimeline& host, const TimeFrame& frame);
 /// Allocated bytes in layers by call site or owner, with steps and phases; `split` is one of the series' own.
 [[nodiscard]] Plot layers_plot(const Timeline& timeline, const TimelineSeries& series, const TimelineLayers& split,
@@ -45,20 +44,20 @@ struct TimeFrame {
 /// A bar for each row of the device's first group, and one for all, with the parts of each category.
 [[nodiscard]] Plot breakdown_plot(const BreakdownDevice& device);
 
-/// Owners in layers, with what the driver reports as used. The device has points.
+/// Owners in layers, with the used memory reported by the driver. The device has points.
 [[nodiscard]] Plot ledger_plot(const LedgerDevice& device, const TimeFrame& frame);
 
-/// What holds the host's memory in layers, what is used, and who was killed. The host has points.
+/// The host's memory by owner in layers, used memory, and killed processes. The host has points.
 [[nodiscard]] Plot host_ledger_plot(const HostLedger& host, const TimeFrame& frame);
 
-/// One bar for the ledger at one time, as wide as what is used or what is known, whichever is more. Used bytes are
+/// One bar for the ledger at one time, as wide as the used or the known memory, whichever is more. Used bytes are
 /// known.
 [[nodiscard]] Plot ledger_bar(const LedgerDevice& device);
 
-/// What segment_plot() draws. Everything must outlive the call only.
+/// Input of segment_plot(). Everything must outlive only the call.
 struct SegmentPlotInput {
   std::span<const MapSegment> segments;
-  std::uint64_t other_segments = 0;  ///< that are not among these
+  std::uint64_t other_segments = 0;  ///< segments that are not among these
   std::uint64_t other_bytes = 0;
   const std::map<StackId, NamedStack>* stacks = nullptr;  ///< for tooltips; may be null
 };
@@ -67,19 +66,19 @@ struct SegmentPlotInput {
 [[nodiscard]] Plot segment_plot(const SegmentPlotInput& input);
 
 /// Peak allocated bytes over the values of one numeric argument (an index into Sweep::arguments) on the first GPU: a
-/// line for each combination of the others, with a square at what was measured.
+/// line for each combination of the other arguments, with a square at each measured value.
 [[nodiscard]] Plot sweep_curves_plot(const Sweep& sweep, std::size_t argument);
-/// What fits on one GPU: a column for each value of `across`, a row for each combination of the other arguments.
+/// Configurations that fit on one GPU: a column for each value of `across`, a row for each combination of the other
+/// arguments.
 [[nodiscard]] Plot sweep_fits_plot(const Sweep& sweep, std::size_t gpu, std::size_t across);
 
-/// Callers above, what they call below; as wide as what was allocated in them.
+/// Callers above their callees; the width is the memory allocated in them.
 [[nodiscard]] Plot flame_graph_plot(const TreeSection& section);
 
-/// How much of a device was used over time: the highest of each moment as a line, the lowest to it as an area, and the
-/// limit where it is known. It has samples.
+/// Used memory of a device over time: the maximum of each moment as a line, with an area down to the minimum, and the
+/// limit if known. It has samples.
 [[nodiscard]] Plot usage_plot(const WatchedDevice& device, const TimeFrame& frame);
-/// A row for each device, a column for each stretch of time: how much of it was used at most. The frame's
-/// height is not heeded.
+/// A row for each device, a column for each stretch of time: its maximum usage. The frame's height is ignored.
 [[nodiscard]] Plot usage_heat_map(const MachineState& state, const TimeFrame& frame);
 
 /// Numbers that an axis shows whatever the values are.
@@ -95,14 +94,14 @@ struct ShownNumbers {
 struct BarRow {
   struct Part {
     Role role = Role::site1;
-    std::string words;  ///< what it stands for, in the legend
+    std::string words;  ///< text in the legend
     std::uint64_t bytes = 0;
   };
   std::string label;
   std::vector<Part> parts;
 };
 
-/// Bars below each other; the axis reaches to `scale_bytes`, or to the longest bar where that is more.
+/// Bars below each other; the axis reaches to `scale_bytes`, or to the longest bar if that is more.
 [[nodiscard]] Plot bars_plot(const std::vector<BarRow>& rows, std::uint64_t scale_bytes = 0);
 
 }  // namespace tidemark

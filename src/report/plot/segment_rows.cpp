@@ -14,7 +14,7 @@ namespace {
 
 constexpr double kSegmentGap = 0.004;          // between segments that share a row
 constexpr double kGapBetweenAlike = 0.001;     // and look alike
-constexpr double kAlike = 1 / 200.0;           // what is narrower makes no difference
+constexpr double kAlike = 1 / 200.0;           // smaller differences of width are ignored
 constexpr double kNarrowestBlock = 1 / 800.0;  // narrower blocks are drawn together
 
 std::vector<DrawnBlocks> draw_blocks(const MapSegment& segment, double begin, double widest) {
@@ -42,8 +42,8 @@ bool has_room(double end, double width) {
 
 using Run = std::pair<MapBlock::State, std::int64_t>;
 
-// Which parts of a segment are allocated, pending and free, to the width of kAlike: where each run of blocks of one
-// state ends. What is too narrow to be seen belongs to the next run.
+// The allocated, pending and free parts of a segment, with resolution kAlike: the end of each run of blocks of one
+// state. Parts that are too narrow to be visible belong to the next run.
 std::vector<Run> occupancy(const MapSegment& segment, double widest) {
   std::vector<Run> runs;
   double end = 0;
@@ -67,7 +67,7 @@ struct Group {
   std::array<std::uint64_t, 3> bytes{};
 };
 
-// Largest first. Of one size, what there is most of comes first.
+// Largest first. Among equal sizes, the largest group first.
 std::vector<Group> group_alike(std::span<const MapSegment> map, double widest) {
   std::map<std::pair<std::uint64_t, std::vector<Run>>, std::size_t> index_of;
   std::vector<Group> groups;
@@ -92,7 +92,7 @@ SegmentRows lay_out_segments(std::span<const MapSegment> map, std::size_t most_r
   for (const MapSegment& segment : map) largest = std::max(largest, segment.size);
   const auto widest = static_cast<double>(largest);
   SegmentRows rows;
-  double end = 2;  // of the row that is being filled: there is none
+  double end = 2;  // of the row that is being filled; initially there is none
   for (const Group& group : group_alike(map, widest)) {
     const std::size_t alike = group.segments.size();
     const std::uint64_t size = group.segments.front()->size;

@@ -1,4 +1,4 @@
-// Where each segment and each of its blocks goes in a picture of the segment map, in units of the picture's width.
+// The place of each segment and each of its blocks in a picture of the segment map, in units of the picture's width.
 #pragma once
 
 #include <array>
@@ -28,21 +28,21 @@ struct DrawnSegment {
   std::size_t row = 0;
   double begin = 0;
   std::vector<DrawnBlocks> blocks;  ///< from the left to the right
-  /// Segments of this size in which the same parts are allocated, pending and free, as far as a picture shows.
+  /// Number of segments of this size with the same allocated, pending and free parts, at the resolution of a picture.
   std::uint64_t alike = 1;
   std::array<std::uint64_t, 3> alike_bytes{};  ///< of all of these, by MapBlock::State
 };
 
-/// Largest segments first, to scale: the largest fills a row, small ones share rows. Those that look alike have one
+/// Largest segments first, to scale: the largest fills a row, small ones share rows. Segments that look alike share one
 /// row, with as many of them as fit.
 struct SegmentRows {
   std::vector<DrawnSegment> segments;
   std::size_t rows = 0;
-  std::uint64_t other_segments = 0;  ///< for which there was no row
+  std::uint64_t other_segments = 0;  ///< segments without a row
   std::uint64_t other_bytes = 0;
 
-  /// "1.8 GiB" for each row: the size of its first segment, "≤ 20.0 MiB" where several share the row, "12 × 20.0 MiB"
-  /// for those that look alike.
+  /// "1.8 GiB" for each row: the size of its first segment, "≤ 20.0 MiB" if several share the row, "12 × 20.0 MiB" for
+  /// segments that look alike.
   [[nodiscard]] std::vector<std::string> labels() const;
 };
 

@@ -24,7 +24,7 @@ struct SweepPoint {
   bool measured = false;
 };
 
-// By what the other arguments are ("seq=512 rank=8"), in the order of the rows.
+// By the values of the other arguments ("seq=512 rank=8"), in the order of the rows.
 std::vector<std::pair<std::string, std::vector<SweepPoint>>> lines_of(const Sweep& sweep, std::size_t argument) {
   std::vector<std::pair<std::string, std::vector<SweepPoint>>> lines;
   std::map<std::string, std::size_t> places;
@@ -49,7 +49,7 @@ std::vector<std::pair<std::string, std::vector<SweepPoint>>> lines_of(const Swee
   return lines;
 }
 
-// Where a value stands on the x-axis. Powers of two get equal room.
+// The position of a value on the x-axis. Powers of two are equally far apart.
 class ValueAxis {
  public:
   explicit ValueAxis(const std::vector<std::string>& values) {

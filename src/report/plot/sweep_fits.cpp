@@ -25,7 +25,7 @@ Role cell_role(const SweepRow& row) {
   return *fits ? Role::fits_predicted : Role::exceeds_predicted;
 }
 
-// The bytes in a cell: reserved ones, which decide.
+// The bytes in a cell: reserved ones, which decide whether it fits.
 std::string cell_text(const SweepRow& row) {
   if (row.measured()) return format_bytes(row.result->peak_reserved_bytes.value_or(*row.result->peak_allocated_bytes));
   if (row.prediction && row.prediction->peak_reserved_bytes) {

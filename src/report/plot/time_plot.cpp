@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kAbove = 26;       // the frame: room for the peak's label
 constexpr double kBelow = 26;       // it: room for the times
-constexpr double kBelowTicks = 10;  // it, where the times have no names
+constexpr double kBelowTicks = 10;  // the plot, if the ticks have no labels
 constexpr std::size_t kHints = 120;
 constexpr double kNear = 0.001;  // of the width
 
@@ -63,7 +63,7 @@ void TimePlot::add_hints_at(const std::vector<std::uint64_t>& times_ns,
 void TimePlot::add_band(Role role, double opacity, const std::vector<Pause>& stretches) {
   PlotCurve band{role, 0, opacity, {}};
   for (const Pause& stretch : stretches) {
-    // Those that are too near to be told apart are one.
+    // Boundaries that are too close to be distinguished are drawn as one.
     if (!band.runs.empty() && x(stretch.begin_ns) - band.runs.back().back().x < kNear) {
       band.runs.back().back().x = x(stretch.end_ns);
     } else {

@@ -18,19 +18,19 @@ namespace tidemark {
 
 /// At the x-axis of a frame.
 [[nodiscard]] std::vector<Tick> ticks_of(const TimeFrame& frame);
-/// "3.2 s", or "2026-11-23 10:02:11 UTC" where the frame has times of day.
+/// "3.2 s", or "2026-11-23 10:02:11 UTC" if the frame has times of day.
 [[nodiscard]] std::string moment_text(const TimeFrame& frame, std::uint64_t time_ns);
 
 /// Makes a Plot; take() hands it over.
 class TimePlot {
  public:
-  /// The y-axis reaches at least `highest` bytes. `above`: height of what stands above the frame.
+  /// The y-axis reaches at least `highest` bytes. `above`: height of the parts above the frame.
   TimePlot(const TimeFrame& frame, std::uint64_t highest, double above = 0);
 
   [[nodiscard]] Plot& plot() { return plot_; }
   [[nodiscard]] Plot take() { return std::move(plot_); }
 
-  /// A curve through the points; `value` gives a point's bytes, or none. Points are in order of `time_ns`.
+  /// A curve through the points; `value` returns a point's bytes, or nullopt. Points are in order of `time_ns`.
   template <typename Point, typename Value>
   void add_curve(Role role, double thickness, double fill_opacity, const std::vector<Point>& points,
                  const Value& value) {
@@ -46,8 +46,8 @@ class TimePlot {
     plot_.curves.push_back(std::move(curve));
   }
 
-  /// Hints for equal parts of the frame: the time in their middle and the lines that `words` gives for the point that
-  /// holds then. None before the first point.
+  /// Hints for equal parts of the frame: the time in their middle and the lines that `words` returns for the point that
+  /// holds then. No hints before the first point.
   template <typename Point>
   void add_hints(const std::vector<Point>& points, const std::function<std::vector<std::string>(std::size_t)>& words) {
     std::vector<std::uint64_t> times;

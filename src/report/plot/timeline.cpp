@@ -23,7 +23,7 @@ namespace {
 
 constexpr double kStrip = 16;
 constexpr double kGapBelow = 4;
-constexpr std::size_t kMaxSteps = 32;      // that have room for their numbers
+constexpr std::size_t kMaxSteps = 32;      // maximum number of steps with room for their numbers
 constexpr std::size_t kPhaseCells = 400;   // of the width
 constexpr double kWidthOfLetter = 0.0075;  // of a plot as wide as a page
 
@@ -36,7 +36,7 @@ bool shows_phases(const TimelineBands& bands) {
   return bands.phases && !bands.phases->empty() && bands.phases->size() <= kPhaseCells;
 }
 
-// "12" where there is room for it.
+// "12" if there is room for it.
 std::vector<std::string> fitting_number(std::uint64_t number, double width) {
   std::string words = std::to_string(number);
   if ((static_cast<double>(words.size()) + 1) * kWidthOfLetter > width) return {};
@@ -90,7 +90,7 @@ void add_phases(TimePlot& time, const std::vector<std::optional<Phase>>& cells, 
   }
 }
 
-// Of the strips; 0 where nothing is known.
+// Height of the strips; 0 if nothing is known.
 double bands_height(const TimelineBands& bands) {
   return (bands.steps.empty() ? 0 : kStrip + kGapBelow) + (shows_phases(bands) ? kStrip + kGapBelow : 0);
 }
@@ -130,7 +130,7 @@ std::vector<std::string> hint_words(const TimelinePoint& point) {
   return words;
 }
 
-// Categories have colours of their own.
+// Categories have fixed colours.
 Role role_of(const TimelineLayers::Layer& layer, std::size_t index, std::optional<OwnerKind> by) {
   if (by == OwnerKind::category) return category_role(value_in(kCategoryNames, *layer.owner.name));
   return static_cast<Role>(static_cast<std::size_t>(Role::site1) + index);
@@ -212,7 +212,7 @@ Plot layers_plot(const Timeline& timeline, const TimelineSeries& series, const T
   plot.description = fmt::format("Allocated memory of {} over time, by {}", to_string(series.device),
                                  split.by ? name_in(kOwnerKindNames, *split.by) : "call site");
   add_layers(time, series.points, layers);
-  // What is too narrow for a filled area shows as a line.
+  // Allocations that are too short for a filled area are visible as a line.
   time.add_curve(Role::ink, 0.7, 0, series.points, [](const TimelinePoint& point) { return point.allocated_bytes; });
   time.add_hints(series.points, [&](std::size_t index) {
     std::vector<std::string> words = layer_words(layers, index);

@@ -53,7 +53,7 @@ std::vector<UsageAt> usage_over_time(const WatchedUsage& used) {
   return points;
 }
 
-// The highest of a stretch; where nothing was read in it, what the reading before it said.
+// The maximum of a stretch; without a reading, the value of the reading before it.
 std::vector<std::optional<std::uint64_t>> highest_by_column(const WatchedDevice& device, std::uint64_t duration_ns) {
   std::vector<std::optional<std::uint64_t>> columns(kHeatColumns);
   const auto column_of = [&](std::uint64_t time_ns) {

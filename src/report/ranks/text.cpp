@@ -15,10 +15,10 @@
 namespace tidemark {
 namespace {
 
-// The file where there is room for it.
+// The file if there is room for it.
 std::string fit_name(const RankRow& row, std::size_t width) {
   const std::string name = rank_name(row);
-  if (row.recording.source != SourceKind::recording) return fit(name, width);  // which is the file
+  if (row.recording.source != SourceKind::recording) return fit(name, width);  // the file's name
   std::string with_file = fmt::format("{} ({})", name, printable(base_name(row.recording.path)));
   return width == 0 || display_width(with_file) <= width ? with_file : fit(name, width);
 }

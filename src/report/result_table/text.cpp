@@ -29,7 +29,7 @@ std::string facts_text(const std::vector<ResultFact>& facts) {
   return text;
 }
 
-// What the rows that are not listed hold in all.
+// Totals of the rows that are not listed.
 std::vector<std::string> other_cells(const ResultTable& table, const ResultSection& section) {
   std::vector<std::string> cells(table.columns.size());
   for (std::size_t column = 0; column < cells.size(); ++column) {

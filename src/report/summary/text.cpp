@@ -43,7 +43,7 @@ std::string head(const RecordingInfo& recording, const Terminal& terminal) {
   return fmt::format("{}: {}\n", title, fmt::join(parts, ", "));
 }
 
-// What a device had at its peak and at the end, in one line.
+// Memory of a device at its peak and at the end, in one line.
 std::string totals_line(const DeviceSummary& totals, const Terminal& terminal) {
   std::string text = fmt::format("{}: peak {} allocated", paint(terminal, Tone::heading, to_string(totals.device)),
                                  format_bytes(totals.peak_allocated_bytes));
@@ -96,7 +96,7 @@ std::string out_of_memory_text(const Summary& summary, const Terminal& terminal)
   return text;
 }
 
-// The peak's lines, then those that only the end has.
+// The peak's lines, then lines that only the end has.
 std::string ledger_text(const LedgerExtremes& ledger, const Terminal& terminal) {
   std::vector<LedgerRow> rows = ledger_rows(ledger.peak);
   std::vector<LedgerRow> at_end = ledger.end ? ledger_rows(*ledger.end) : std::vector<LedgerRow>();
@@ -150,7 +150,7 @@ std::string host_ledger_text(const HostLedgers& ledgers, const Terminal& termina
   return text;
 }
 
-// Who had the device's memory when most of it was used.
+// Owners of the device's memory at the maximum of its usage.
 std::string ledger_line(const LedgerExtremes& ledger, const Terminal& terminal) {
   constexpr std::size_t kMost = 4;
   std::vector<std::string> parts;
@@ -185,7 +185,7 @@ std::string host_text(const HostUsage& host, const Terminal& terminal) {
   return text;
 }
 
-// What PyTorch had asked for is not in the call.
+// The call does not contain the size that PyTorch requested.
 std::string pinned_text(const std::optional<SampledBytes>& pinned, const Terminal& terminal) {
   if (!pinned) return {};
   return "\n" + paint(terminal, Tone::heading, "Pinned host memory") + "\n" + fact("peak", peak_and_end(*pinned)) +
@@ -239,7 +239,7 @@ std::string all_text(const Summary& summary, const Terminal& terminal) {
   return text + "\n" + quality_text(summary.recording.quality, terminal);
 }
 
-// What else is known, in a line each; of the data's quality only what limits the answer.
+// Other known facts, in a line each; of the data's quality only the limits of the answer.
 std::string short_text(const Summary& summary, const std::string& other_devices, const Terminal& terminal) {
   std::string text = "\n" + other_devices;
   for (const LedgerExtremes& ledger : summary.ledgers) text += ledger_line(ledger, terminal);

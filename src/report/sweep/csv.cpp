@@ -13,7 +13,7 @@
 namespace tidemark {
 namespace {
 
-// Columns follow only for what some trial holds.
+// Only categories with memory in some trial have columns.
 std::vector<Category> categories_of(const Sweep& sweep) {
   std::vector<Category> found;
   for (const EnumName<Category>& entry : kCategoryNames) {

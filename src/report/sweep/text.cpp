@@ -21,7 +21,7 @@ std::string trial_peak_text(const SweepRow& row, std::optional<std::uint64_t> Tr
   return row.result ? trial_bytes_text(*row.result, *row.result.*measured) : "n/a";
 }
 
-// The peaks are those of the GPU whose trial was complete, the first one of several.
+// The peaks of the GPU with a complete trial, the first one of several.
 const SweepRow& shown_row(const std::vector<const SweepRow*>& same) {
   const auto found = std::find_if(same.begin(), same.end(), [](const SweepRow* row) { return row->measured(); });
   return found == same.end() ? *same.front() : **found;

@@ -25,7 +25,7 @@
 namespace tidemark {
 namespace {
 
-// What each held at the peak and at the end; nothing without TimelineSeries::splits.
+// Memory of each layer at the peak and at the end; empty without TimelineSeries::splits.
 std::string layers_text(const TimelineSeries& series, const Terminal& terminal) {
   if (series.splits.empty() || series.points.empty()) return {};
   const TimelineLayers& split = series.splits.front();
@@ -53,7 +53,7 @@ std::string layers_text(const TimelineSeries& series, const Terminal& terminal) 
   return "\n" + columns.text(terminal, 2);
 }
 
-/// Of what stands at the left of a drawing.
+/// Width of the scale at the left of a drawing.
 constexpr std::size_t kScaleWidth = 12;
 
 constexpr std::size_t kRows = 10;
@@ -107,7 +107,7 @@ std::string area_chart(const std::vector<TimedBytes>& points, std::uint64_t high
     for (const std::uint64_t value : values) {
       const double eighths = static_cast<double>(value) / top * static_cast<double>(kRows * 8);
       const double here = std::clamp(eighths - static_cast<double>(row * 8), 0.0, 8.0);
-      // Little is not nothing: the lowest row shows at least a trace of what is there.
+      // A small value is not zero: the lowest row shows at least a trace of it.
       const auto filled = static_cast<std::size_t>(std::lround(here));
       line += kEighths[row == 0 && value != 0 ? std::max<std::size_t>(filled, 1) : filled];
     }
@@ -145,8 +145,8 @@ std::string steps_line(const std::vector<TimelineStep>& steps, std::uint64_t dur
   return line;
 }
 
-// Lines as wide as those of area_chart(): where steps begin, with numbers where there is room, and the phase that
-// takes most of each column. Nothing of what is not known.
+// Lines as wide as those of area_chart(): the starts of steps, with numbers if there is room, and the phase with the
+// largest share of each column. Unknown ones are left out.
 std::string bands_text(const TimelineBands& bands, std::uint64_t duration_ns, const Terminal& terminal) {
   const std::size_t columns = drawing_columns(terminal);
   std::string text;
