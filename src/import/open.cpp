@@ -11,7 +11,7 @@
 namespace tidemark {
 namespace {
 
-/// What a format has to offer. A new one is a folder beside pytorch_snapshot and a line in kFormats.
+/// Functions of a format. A new format is a folder beside pytorch_snapshot and a line in kFormats.
 struct Format {
   bool (*recognizes)(std::span<const std::byte> first_bytes);
   Result<Overview> (*load_overview)(const std::string& path, const Progress& progress, const SampleConsumer& samples);

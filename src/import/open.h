@@ -1,5 +1,5 @@
-// Any file that the reading commands take: recordings, and what other tools wrote. What a file is, its first bytes
-// tell.
+// Opens any file that the reading commands accept: recordings, and files of other tools. The first bytes of a file
+// determine its format.
 #pragma once
 
 #include <future>
@@ -11,14 +11,14 @@
 
 namespace tidemark {
 
-/// As load_overview() and load_store() for recordings; here for files of every format of the list in open.cpp. What is
-/// none of them fails as a recording does.
+/// As load_overview() and load_store() for recordings; here for files of every format of the list in open.cpp. Files of
+/// an unknown format fail as a recording does.
 Result<Overview> open_overview(const std::string& path, const Progress& progress = {},
                                const SampleConsumer& samples = {});
 Result<Store> open_store(const std::string& path, const Progress& progress = {});
 
-/// Opens both files as open_store() does, the first one on a thread of its own, and hands each store to `reduce` on the
-/// thread that opened it, so that only what is kept of it has to fit into memory together. `reduce(Store&&)` is called
+/// Opens both files as open_store() does, the first one on a separate thread, and passes each store to `reduce` on the
+/// thread that opened it, so that only the reduced data has to fit into memory together. `reduce(Store&&)` is called
 /// from both threads, and returns a Result. Returns the two results.
 template <typename Reduce>
 auto open_both(const std::string& first, const std::string& second, const Reduce& reduce,

@@ -26,7 +26,7 @@ bool begins_with(std::span<const std::byte> bytes, std::span<const std::uint8_t>
   return bytes.size() >= magic.size() && std::memcmp(bytes.data(), magic.data(), magic.size()) == 0;
 }
 
-/// Gives back the bytes that were read to see what the file is.
+/// Returns the bytes that were read to detect the format again.
 class PeekedStream final : public ByteStream {
  public:
   PeekedStream(std::unique_ptr<ByteStream> rest, std::vector<std::byte> first)
@@ -38,7 +38,7 @@ class PeekedStream final : public ByteStream {
     std::copy_n(first_.begin() + static_cast<std::ptrdiff_t>(used_), count, out.begin());
     used_ += count;
     if (count == out.size()) return count;
-    // On into the file: libzstd 1.5.4 may take what comes after half a header for a frame of its own.
+    // Continue reading: libzstd 1.5.4 may mistake bytes after half a header for a separate frame.
     const auto more = rest_->read(out.subspan(count));
     if (!more.ok()) return more.error();
     return count + *more;
@@ -57,7 +57,7 @@ class PeekedStream final : public ByteStream {
   std::size_t used_ = 0;
 };
 
-/// What one call of a library did.
+/// Result of one call of a library.
 struct Step {
   std::size_t used = 0;    ///< bytes of the input
   std::size_t made = 0;    ///< bytes of the output
@@ -154,8 +154,8 @@ class ZstdUnpacker {
  private:
   static constexpr std::size_t kMaxHeaderBytes = 18;  // ZSTD_FRAMEHEADERSIZE_MAX
 
-  /// At the end of a frame; begins the next. libzstd compares the sizes only where the last block is not empty, or
-  /// where it finds all of the frame in one piece.
+  /// At the end of a frame; begins the next. libzstd compares the sizes only if the last block is not empty, or if the
+  /// whole frame is in one piece.
   bool as_large_as_stated() {
     const unsigned long long stated = ::ZSTD_getFrameContentSize(header_.data(), header_.size());
     const bool fits = stated == ZSTD_CONTENTSIZE_UNKNOWN || stated == ZSTD_CONTENTSIZE_ERROR || stated == made_;
@@ -196,7 +196,7 @@ class UnpackedStream final : public ByteStream {
       if (done.used > 0) between_parts_ = false;
       if (done.part_done) between_parts_ = true;
       wrong_ = done.wrong;
-      if (done.made > 0) return done.made;  // what was fine before the damage
+      if (done.made > 0) return done.made;  // valid bytes before the damage
       if (wrong_ != nullptr) continue;
       if (done.part_done && at_end_) return std::size_t{0};
       if (done.used == 0 && at_end_) {

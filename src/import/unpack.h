@@ -1,4 +1,4 @@
-// Compressed files read as what is in them.
+// Reads compressed files.
 #pragma once
 
 #include <memory>
@@ -7,9 +7,9 @@
 
 namespace tidemark {
 
-/// The unpacked bytes of a .gz, .xz or .zst file (known by its first bytes, not its name), or the stream itself.
-/// Several packed parts one after the other count as one. Memory stays below some 130 MiB whatever the file says: a
-/// file that needs a larger window is refused. Fails when the first bytes cannot be read.
+/// The unpacked bytes of a .gz, .xz or .zst file (detected by its first bytes, not its name), or the stream itself.
+/// Consecutive packed parts count as one. Memory stays below some 130 MiB for any file: a file that needs a larger
+/// window is refused. Fails if the first bytes cannot be read.
 Result<std::unique_ptr<ByteStream>> unpack(std::unique_ptr<ByteStream> stored);
 
 /// Whether a file that begins so is one that unpack() unpacks.

@@ -15,8 +15,8 @@ namespace tidemark::pytorch {
 
 // ---- columns ----
 
-/// Asks for large pages, of which filling a column needs a few dozen instead of tens of thousands. A refusal does no
-/// harm.
+/// Requests large pages, so that filling a column takes a few dozen of them instead of tens of thousands. A refusal is
+/// harmless.
 inline void use_large_pages(const void* begin, std::size_t bytes) {
   constexpr std::uintptr_t kPage = 4096;
   const std::uintptr_t first = (reinterpret_cast<std::uintptr_t>(begin) + kPage - 1) / kPage * kPage;
@@ -43,7 +43,7 @@ void make_room(std::vector<T>& column, double share_read) {
 
 // ---- hash tables ----
 
-/// Spreads what differs anywhere in `value` over all bits.
+/// Spreads every bit of `value` over all bits.
 [[nodiscard]] constexpr std::uint64_t mix(std::uint64_t value) {
   constexpr std::uint64_t kGoldenRatio = 0x9E37'79B9'7F4A'7C15U;  // 2^64 / φ, odd
   value = (value ^ (value >> 32)) * kGoldenRatio;
@@ -56,7 +56,7 @@ class IdIndex {
  public:
   IdIndex() : slots_(kSmallest) {}
 
-  /// The id for which `same(id)` holds among those with this hash, else `make()`'s, which is kept.
+  /// The id for which `same(id)` holds among those with this hash; otherwise stores and returns the id from `make()`.
   template <typename Same, typename Make>
   std::uint32_t find_or_make(std::uint64_t hash, const Same& same, const Make& make) {
     std::size_t at = hash & (slots_.size() - 1);
@@ -111,14 +111,14 @@ class AddressTable {
     }
   }
 
-  /// Adds `address`, which is not there yet. `value` is not kNone.
+  /// Adds `address`, which must be absent. `value` is not kNone.
   void insert(std::uint64_t address, std::uint32_t value) {
     if (2 * used_ > mask_) grow();
     place(address, value);
     ++used_;
   }
 
-  /// Removes `address`; does nothing where it is not there.
+  /// Removes `address`; does nothing if it is absent.
   void erase(std::uint64_t address) {
     std::size_t hole = home(address);
     while (slots_[hole].value == kNone || slots_[hole].address != address) {

@@ -77,7 +77,7 @@ void add_to(Tally& tally, const ReplayedEvent& replayed) {
   tally.add_totals(event.device, event.time_ns, replayed.totals);
 }
 
-/// The event as it was in the recording that the snapshot was exported from. Only blocks are known of that.
+/// The event as it was in the recording that the snapshot was exported from. Only block events are contained in it.
 std::optional<Event> recorded_event(const ReplayedEvent& replayed, const std::vector<Device>& devices) {
   using Kind = ReplayedEvent::Kind;
   if (replayed.kind != Kind::event && replayed.kind != Kind::out_of_memory) return std::nullopt;
@@ -105,14 +105,14 @@ SnapshotFacts replay_into(Target& target, const Snapshot& snapshot) {
 
 using Take = std::function<void(const ReplayedEvent&)>;
 
-/// Times of a snapshot as those of a recording.
+/// Converts times of a snapshot to times of a recording.
 class SnapshotClock {
  public:
   explicit SnapshotClock(std::int64_t start_us) : start_us_(start_us) {}
 
   /// 0 for times before the start.
   [[nodiscard]] std::uint64_t since_start_ns(std::int64_t time_us) const {
-    // Wraps around for times that are none.
+    // Wraps around for invalid times.
     const std::uint64_t us = static_cast<std::uint64_t>(time_us) - static_cast<std::uint64_t>(start_us_);
     return static_cast<std::uint64_t>(std::max<std::int64_t>(0, static_cast<std::int64_t>(us * 1000)));
   }
@@ -257,7 +257,7 @@ class EventMaker : public ReplaySink {
   std::vector<std::uint64_t> sizes_;  // by block
   std::optional<ReplayedEvent> held_;
   bool held_before_ = false;
-  std::uint32_t requested_ = kNone;  // the block whose free is held
+  std::uint32_t requested_ = kNone;  // the block with the delayed free
 };
 
 constexpr std::int32_t kLastDevice = std::numeric_limits<std::int8_t>::max();
@@ -269,7 +269,7 @@ std::set<std::int32_t> devices_of(const Snapshot& snapshot) {
   return devices;
 }
 
-/// The earliest first entry; 0 where no entry has a time.
+/// The earliest first entry; 0 if no entry has a time.
 std::int64_t start_of(const Snapshot& snapshot) {
   std::optional<std::int64_t> start;
   for (const DeviceTrace& trace : snapshot.traces) {
@@ -345,7 +345,7 @@ SnapshotFacts replay_events(const Snapshot& snapshot, const Take& take, const st
     take(event);
   };
   std::uint64_t latest_ns = 0;
-  // Where the clock steps back, the events of a device stay in their order all the same.
+  // If the clock steps back, the events of a device still stay in their order.
   const Take keep = [&](const ReplayedEvent& event) {
     later.push_back(event);
     later.back().event.time_ns = latest_ns = std::max(latest_ns, event.event.time_ns);

@@ -1,4 +1,4 @@
-// A PyTorch snapshot as what every analysis works on.
+// Loads a PyTorch snapshot into a Store, for all analyses.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct ReplayedEvent {
     event,           ///< `event`, and for an allocation `details`
     out_of_memory,   ///< `event` and `failed`
     segment_change,  ///< `segment`; of `event` only time and device mean something
-    completion,      ///< of the free of the block with event.slot, which was held back
+    completion,      ///< completes the delayed free of the block with event.slot
     annotation,      ///< details.metadata is about the block with event.slot
     totals,          ///< only the totals changed; of `event` only time and device mean something
   };
@@ -34,20 +34,20 @@ struct ReplayedEvent {
   bool held_back = false;  ///< a free that is not completed at once
 };
 
-/// What a snapshot comes to, apart from its events.
+/// Facts about a snapshot, apart from its events.
 struct SnapshotFacts {
   std::uint64_t entry_count = 0;
-  std::optional<std::uint64_t> start_wall_ns;  ///< of the first entry; none without entries
+  std::optional<std::uint64_t> start_wall_ns;  ///< of the first entry; nullopt without entries
   /// `external_annotations`, and the entries `user_defined`: marks named by their user_metadata, or without a name.
   /// In no particular order.
   std::vector<Mark> marks;
   std::vector<QualityIssue> issues;
 };
 
-/// Replays all devices. `take` gets first the blocks from before the trace at time 0, then, after one call of `begin`,
-/// the entries in the order of time.
+/// Replays all devices. `take` receives first the blocks from before the trace at time 0, then, after one call of
+/// `begin`, the entries in the order of time.
 ///
-/// A block dies when its free is requested: from then on PyTorch does not count it as allocated. Where the free is
+/// A block dies when its free is requested: from then on PyTorch does not count it as allocated. If the free is
 /// completed at once, its bytes are not pending in between.
 SnapshotFacts replay_events(const Snapshot& snapshot, const std::function<void(const ReplayedEvent&)>& take,
                             const std::function<void()>& begin);

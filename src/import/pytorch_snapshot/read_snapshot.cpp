@@ -45,7 +45,8 @@ std::string foreign(Bytes bytes) {
                      kHighestProtocol);
 }
 
-/// A packed file's checksum comes at its end: damage may leave a pickle that looks fine. Empty, or what is wrong.
+/// A packed file's checksum is at its end: a damaged file may contain a valid pickle. Returns the damage, or an empty
+/// string.
 std::string damage_behind(ByteStream& stream) {
   if (stream.packing().empty()) return {};
   std::array<std::byte, 4096> rest;

@@ -13,16 +13,16 @@
 
 namespace tidemark::pytorch {
 
-/// Called now and then with (bytes done, bytes in all) of the file; the latter is 0 where it is unknown.
+/// Called repeatedly with (bytes done, total bytes) of the file; the total is 0 if it is unknown.
 using ReadProgress = std::function<void(std::uint64_t, std::uint64_t)>;
 
-/// The snapshot in a file, plain or packed (.gz, .xz, .zst; whatever its name). The pickle may be of Python's or
-/// PyTorch's own pickler, protocols 2 to 5. Takes memory for what the file really holds, some 40 bytes for each trace
-/// entry and 4 for each number of the pickle's memo. Errors name the file and, of a pickle, the offset in its unpacked
-/// bytes; of damage to a packed file, the offset there. Thread-safe.
+/// Reads the snapshot in a file, plain or packed (.gz, .xz, .zst; the name does not matter). Accepts pickles of
+/// Python's or PyTorch's own pickler, protocols 2 to 5. Memory is bounded by the actual content of the file: some 40
+/// bytes for each trace entry and 4 for each number of the pickle's memo. Errors name the file and, for a pickle, the
+/// offset in its unpacked bytes; for damage to a packed file, the offset in the file. Thread-safe.
 Result<Snapshot> read_snapshot(const std::string& path, const ReadProgress& progress = {});
 
-/// The same of bytes from anywhere. What follows the pickle does not matter, unless the bytes are packed: then they are
+/// The same for bytes from any source. Bytes after the pickle are ignored, unless the bytes are packed: then they are
 /// read to their end, where the checksum is.
 Result<Snapshot> read_snapshot(std::unique_ptr<ByteStream> stored, const ReadProgress& progress = {});
 

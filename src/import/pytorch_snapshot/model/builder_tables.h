@@ -1,4 +1,4 @@
-// What SnapshotBuilder keeps while the pickle is read.
+// Data that SnapshotBuilder keeps while the pickle is read.
 #pragma once
 
 #include <algorithm>
@@ -16,16 +16,16 @@
 
 namespace tidemark::pytorch {
 
-/// A list or dict that is neither a frame, a trace entry nor a block: what holds a snapshot together. There are few.
+/// A list or dict that is neither a frame, a trace entry nor a block: the few containers of a snapshot.
 struct Container {
   bool is_dict = false;
   bool used = false;  ///< became part of the result; nothing does twice, or small files would make large results
   Tag run_of = Tag::unset;
   std::uint32_t first = 0;
   std::uint32_t count = 0;
-  /// A dict's keys and values by turns, or a list's items. A list of entries or of blocks whose ids follow each other
-  /// has `run_of`, `first` and `count` instead; a list of frames, once it was used as a stack, `run_of` and the
-  /// StackId as `first`.
+  /// A dict's alternating keys and values, or a list's items. A list of entries or of blocks with consecutive ids has
+  /// `run_of`, `first` and `count` instead; a list of frames, once it was used as a stack, `run_of` and the StackId as
+  /// `first`.
   std::vector<PickleValue> items;
 };
 
@@ -70,7 +70,7 @@ inline void append(Container& list, std::span<const PickleValue> items) {
   list.items.insert(list.items.end(), items.begin(), items.end());
 }
 
-/// Where in a list the item of this kind with this id is first.
+/// First index of the item of this kind with this id in a list.
 inline std::optional<std::size_t> index_in(const Container& list, Tag tag, std::uint32_t id) {
   if (list.count > 0 && list.run_of == tag && id - list.first < list.count) return id - list.first;
   const auto found = std::find_if(list.items.begin(), list.items.end(),
@@ -100,7 +100,7 @@ class EntryColumns {
     return column.entries[id - column.first];
   }
 
-  /// A list begins with these entries. Where they are the latest, they get a column of their own.
+  /// A list begins with these entries. If they are the latest ones, they get a separate column.
   void begin_list(std::uint32_t first, std::size_t size) {
     Column& last = columns_.back();
     if (first <= last.first || first + size != count() || columns_.size() == kMaxColumns) return;

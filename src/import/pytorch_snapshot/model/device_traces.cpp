@@ -14,12 +14,12 @@ bool is_before(const EntryText& a, const EntryText& b) {
   return a.entry < b.entry;
 }
 
-/// They come in order, but for entries whose items were set in several batches.
+/// They are in order already, except for entries with items that were set in several batches.
 void sort(std::vector<EntryText>& texts) {
   if (!std::is_sorted(texts.begin(), texts.end(), is_before)) std::stable_sort(texts.begin(), texts.end(), is_before);
 }
 
-/// Entries without a time get that of the entry before; those before all others, that of the first with one.
+/// Entries without a time get the time of the entry before; entries before all others get the first time.
 void finish_times(DeviceTrace& trace) {
   const auto has_time = [](const TraceEntry& entry) { return entry.has_time; };
   const auto first = std::find_if(trace.entries.begin(), trace.entries.end(), has_time);
@@ -30,7 +30,7 @@ void finish_times(DeviceTrace& trace) {
   }
 }
 
-/// Without its address or size an entry says nothing about memory.
+/// Entries without an address or size contain nothing about memory.
 void leave_out_unreadable(DeviceTrace& trace) {
   for (TraceEntry& entry : trace.entries) {
     if (entry.has_address && entry.has_size) continue;

@@ -1,5 +1,4 @@
-// What a snapshot has beyond what is known here, and known fields with values that PyTorch does not write there:
-// counted, never fatal.
+// Unknown fields of a snapshot, and known fields with values that PyTorch does not write there: counted, never fatal.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +15,7 @@
 
 namespace tidemark::pytorch {
 
-/// Where a key was found.
+/// The object in which a key was found.
 enum class Scope : std::uint8_t { snapshot, trace, frame, block, segment, annotation, settings };
 
 inline constexpr std::string_view kScopeNames[] = {"snapshot", "trace",      "frame",   "block",
@@ -59,15 +58,15 @@ class UnknownCounts {
 /// Not thread-safe.
 class InvalidFields {
  public:
-  /// Of an entry, a block or a frame, by its id; place() says later where that is.
+  /// For an entry, a block or a frame, by its id; place() resolves its place later.
   void add(Scope scope, Known key, std::uint32_t id) { count(scope, key, Field{0, id, {}}); }
-  /// Of something whose place in the file is known: "segments[3]".
+  /// For an object with a known place in the file: "segments[3]".
   void add(Scope scope, Known key, std::string place) { count(scope, key, Field{0, 0, std::move(place)}); }
 
   [[nodiscard]] bool empty() const { return fields_.empty(); }
   [[nodiscard]] bool has(Scope scope, Known key) const { return fields_.contains({scope, key}); }
 
-  /// `place_of(id)` is where the items of `scope` with these ids are; empty where it does not know. The first place
+  /// `place_of(id)` returns the place of the items of `scope` with these ids; empty if it is unknown. The first place
   /// counts.
   template <typename PlaceOf>
   void place(Scope scope, const PlaceOf& place_of) {
@@ -76,7 +75,7 @@ class InvalidFields {
     }
   }
 
-  /// Where each field is met first, "device_traces[0][7].addr" → how many of it there are.
+  /// First place of each field, "device_traces[0][7].addr" → its number of occurrences.
   [[nodiscard]] std::map<std::string, std::uint64_t> names() const {
     std::map<std::string, std::uint64_t> named;
     for (const auto& [of, field] : fields_) {

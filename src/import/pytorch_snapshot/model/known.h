@@ -163,7 +163,7 @@ inline constexpr std::array<std::string_view, static_cast<std::size_t>(Known::co
 };
 static_assert(kKnownTexts.back() == "annotate", "one text for each id");
 
-/// Known::count or more for what is not known, or no text.
+/// Known::count or more for unknown text, or for other values.
 [[nodiscard]] constexpr Known known(PickleValue value) {
   return value.tag() == Tag::text ? static_cast<Known>(value.id()) : Known::count;
 }

@@ -23,7 +23,7 @@ constexpr std::string_view kAutograd = "torch::autograd::";
 constexpr std::string_view kEngine = "torch::autograd::Engine::";
 constexpr std::string_view kNodeRuns = "torch::autograd::Engine::evaluate_function";
 
-// What follows the last dot of the file's name.
+// The part after the last dot of the file's name.
 std::string_view suffix_of(std::string_view file) {
   const std::string_view name = base_name(file);
   const std::size_t dot = name.rfind('.');
@@ -53,7 +53,7 @@ std::string_view without_parameters(std::string_view function) {
   return function.substr(0, at);
 }
 
-// The class of the autograd node that runs in a native frame, "AddmmBackward0"; empty where none does.
+// The class of the autograd node that runs in a native frame, "AddmmBackward0"; empty if there is none.
 std::string_view node_of(std::string_view function) {
   constexpr std::string_view kApply = "::apply";
   std::string_view name = without_parameters(function);
@@ -66,8 +66,8 @@ std::string_view node_of(std::string_view function) {
   return scope == std::string_view::npos ? name : name.substr(scope + 2);
 }
 
-// What PyTorch's frame of generated code was made from, innermost last: lines `File "train.py", line 9, in forward` as
-// Python's traceback writes them, between lines of source.
+// Source lines of PyTorch's frame of generated code, innermost last: lines `File "train.py", line 9, in forward` as in
+// Python's tracebacks, between lines of source.
 struct SourceLine {
   std::string_view file;
   std::string_view function;
@@ -120,7 +120,7 @@ class FrameNamer {
   }
 
  private:
-  // What is known of a frame.
+  // Facts about a frame.
   struct FrameFacts {
     bool python = false;
     bool backward = false;            // kBackwardFrame, of a recording that was exported
@@ -128,13 +128,13 @@ class FrameNamer {
     bool runs_node = false;           // the engine's call of one
     std::vector<LocationId> sources;  // of generated code
   };
-  // Of a stack, by its innermost frame and those of its callers.
+  // Facts about a stack, from its innermost frame and its callers.
   struct StackFacts {
     bool python = false;
     bool native = false;
     bool native_calls_python = false;
     bool backward = false;
-    bool in_node = false;  // and no Python code of it
+    bool in_node = false;  // in a node, without Python code of the node
     bool generated = false;
     [[nodiscard]] bool needs_change() const { return native_calls_python || in_node || generated; }
   };
@@ -227,7 +227,7 @@ class FrameNamer {
 
   void find_stacks_to_change() {
     stacks_.reserve(definitions_.stacks.size());
-    for (const StackNode& node : definitions_.stacks) {  // callers come before what they call
+    for (const StackNode& node : definitions_.stacks) {  // callers come before their callees
       StackFacts facts = node.parent.valid() ? stacks_[node.parent.value] : StackFacts{};
       const FrameFacts& frame = frames_[node.location.value];
       facts.native_calls_python |= frame.python && facts.native;
@@ -265,7 +265,7 @@ class FrameNamer {
     return made;
   }
 
-  // Of native frames in which autograd's engine runs: the class of the innermost node, else what the engine calls.
+  // For native frames in which autograd's engine runs: the class of the innermost node, else the callee of the engine.
   std::string name_of_work(const std::vector<LocationId>& frames) const {
     const auto function = [&](LocationId id) { return text(definitions_.locations[id.value].function); };
     for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) {
@@ -295,10 +295,10 @@ class FrameNamer {
   Definitions& definitions_;
   std::vector<FrameFacts> frames_;                       // by LocationId
   std::vector<StackFacts> stacks_;                       // by StackId, of the file's
-  std::vector<StackId> changed_;                         // likewise; invalid: not made yet
-  std::unordered_map<std::string, StringId> strings_;    // that were added
+  std::vector<StackId> changed_;                         // by StackId; invalid: not created yet
+  std::unordered_map<std::string, StringId> strings_;    // added strings
   std::unordered_map<std::uint32_t, LocationId> named_;  // by function
-  std::unordered_map<std::uint64_t, StackId> nodes_;     // that were added, by parent and location
+  std::unordered_map<std::uint64_t, StackId> nodes_;     // added nodes, by parent and location
 };
 
 }  // namespace

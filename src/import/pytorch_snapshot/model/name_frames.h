@@ -5,11 +5,11 @@
 
 namespace tidemark::pytorch {
 
-/// A frame is Python's by its file; native frames keep a line where their file is a source, and an offset in a library
-/// becomes the name of a function without one. Of a stack with both, the native frames that called Python code are left
-/// out, but for those of autograd's engine: PyTorch puts the interpreter's frames in places that differ from stack to
-/// stack. What autograd allocated without Python code gets kBackwardFrame and its node before its native frames. Behind
-/// a frame that torch.fx generated stand the program's lines that it was made from.
+/// A frame is Python's by its file; native frames keep a line if their file is a source, and an offset in a library
+/// becomes the name of a function without one. In a stack with both kinds, native frames that called Python code are
+/// left out, except autograd's engine: PyTorch puts the interpreter's frames in places that differ between stacks.
+/// Allocations of autograd without Python code get kBackwardFrame and their node before their native frames. After a
+/// frame that torch.fx generated come the lines of the program from which it was generated.
 ///
 /// Sets ProcessInfo::stack_mode, and the stacks of entries, segments and blocks. Call once.
 void name_frames(Snapshot& snapshot);

@@ -11,7 +11,7 @@
 namespace tidemark::pytorch {
 namespace {
 
-/// PyTorch writes three keys. Many blocks may share a dict, and each looks at all of it.
+/// PyTorch writes three keys. Many blocks may share a dict, and each reads all of it.
 constexpr std::size_t kMaxHistoryItems = 32;
 
 constexpr Known kWhere[] = {Known::device, Known::address, Known::total_size};
@@ -56,7 +56,7 @@ bool SnapshotBuilder::fill_block(std::uint32_t id, std::span<const PickleValue> 
   return true;
 }
 
-/// PyTorch 2.0: who had the block, the latest first. False: not what PyTorch writes.
+/// PyTorch 2.0: earlier owners of the block, the latest first. False: not in PyTorch's format.
 bool SnapshotBuilder::use_history(SnapshotBlock& block, PickleValue value) {
   if (value.tag() == Tag::empty_list || value.tag() == Tag::none) return true;
   if (value.tag() != Tag::container || containers_[value].is_dict || containers_[value].items.empty()) return false;
@@ -86,7 +86,7 @@ void SnapshotBuilder::finish_segments(PickleValue list) {
   }
 }
 
-/// False: no segment. One whose place or size is not known is left out.
+/// False: not a segment. A segment without place or size is left out.
 bool SnapshotBuilder::finish_segment(Container& dict, const std::string& place) {
   SnapshotSegment segment;
   PickleValue blocks;

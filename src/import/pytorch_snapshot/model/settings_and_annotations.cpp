@@ -1,4 +1,4 @@
-// allocator_settings, external_annotations, and what an exported recording adds.
+// allocator_settings, external_annotations, and additions of an exported recording.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ void SnapshotBuilder::finish_settings(PickleValue dict) {
         valid = value.tag() == Tag::empty_dict || finish_divisions(value, settings);
         break;
       default:
-        break;  // what changes nothing here, of pinned memory and others
+        break;  // settings without effect here, of pinned memory and others
     }
     if (!valid) invalid_.add(Scope::settings, known(all->items[n]), "allocator_settings");
   }
@@ -86,7 +86,7 @@ void SnapshotBuilder::finish_annotations(PickleValue list) {
   }
 }
 
-/// One of which it is not known when it was, or whether it begins or ends something, is left out.
+/// Leaves out an annotation if its time, or whether it begins or ends a range, is unknown.
 void SnapshotBuilder::finish_annotation(const Container& dict, const std::string& place) {
   Annotation annotation;
   bool usable = true;

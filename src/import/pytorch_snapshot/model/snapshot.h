@@ -1,7 +1,7 @@
-// A PyTorch memory snapshot as columns: what torch.cuda.memory._snapshot() holds, nothing worked out yet.
+// A PyTorch memory snapshot as columns: the content of torch.cuda.memory._snapshot(), unprocessed.
 //
 // Sizes are bytes. Addresses are the device's. Times are microseconds of the wall clock, as PyTorch wrote them; they
-// may step backwards. What a file does not have is an invalid id, an empty string or nullopt, never a guess.
+// may step backwards. Data missing from a file is an invalid id, an empty string or nullopt, never a guess.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,7 @@ enum class Action : std::uint8_t {
   snapshot,
   out_of_memory,
   user_defined,
-  annotate,  ///< user_metadata says something about the block at this address
+  annotate,  ///< user_metadata annotates the block at this address
   unknown,   ///< counted in Snapshot::unknown_actions or DeviceTrace::unreadable_entries
 };
 
@@ -38,20 +38,20 @@ struct TraceEntry {
   std::uint64_t address = 0;  ///< out_of_memory: bytes free on the device (`device_free`)
   std::uint64_t size = 0;
   std::int64_t time_us = 0;
-  StackId stack;             ///< invalid where no context was captured
+  StackId stack;             ///< invalid if no context was captured
   std::uint16_t stream = 0;  ///< index into Snapshot::streams
-  std::uint16_t pool = 0;    ///< index into Snapshot::pools; 0 where the file does not say
+  std::uint16_t pool = 0;    ///< index into Snapshot::pools; 0 if missing from the file
   Action action = Action::unknown;
-  // False: not in the file, or not as what it should be.
+  // False: missing from the file, or invalid.
   bool has_address = true;
   bool has_size = true;
-  bool has_time = true;  ///< false: time_us is that of the entry before
+  bool has_time = true;  ///< false: time_us is the time of the entry before
 };
 
 enum class BlockState : std::uint8_t { inactive, active_allocated, active_pending_free, unknown };
 
 struct SnapshotBlock {
-  std::uint64_t address = 0;  ///< worked out from the segment's where an old file has none
+  std::uint64_t address = 0;  ///< computed from the segment's if missing from an old file
   std::uint64_t size = 0;
   std::uint64_t requested_size = 0;
   StackId stack;
@@ -90,17 +90,17 @@ struct EntryText {
 struct DeviceTrace {
   std::int32_t device = 0;
   std::vector<TraceEntry> entries;         ///< in the file's order
-  std::vector<EntryText> user_metadata;    ///< of entries where it is not empty; in order
-  std::vector<EntryText> compile_context;  ///< of entries where it is neither empty nor "N/A"; in order
+  std::vector<EntryText> user_metadata;    ///< of entries with metadata; in order
+  std::vector<EntryText> compile_context;  ///< of entries with a non-empty context other than "N/A"; in order
   std::uint64_t unknown_times = 0;         ///< entries without a time
   std::uint64_t unreadable_entries = 0;    ///< without address or size: their action is `unknown`
 };
 
-/// A frame of code that torch.fx generated, with what `augment_with_fx_traces` says of it.
+/// A frame of code that torch.fx generated, with the fields added by `augment_with_fx_traces`.
 struct GeneratedFrame {
   LocationId location;
-  StringId node;   ///< of the graph, "linear_1"; invalid: not said
-  StringId trace;  ///< the program's lines that it was made from, as a traceback; invalid: not said
+  StringId node;   ///< of the graph, "linear_1"; invalid: missing
+  StringId trace;  ///< the source lines of the program, as a traceback; invalid: missing
 };
 
 struct Snapshot {
@@ -115,12 +115,11 @@ struct Snapshot {
   std::vector<Annotation> annotations;
   std::vector<GeneratedFrame> generated_frames;  ///< in order of location
   std::optional<AllocatorSettings> settings;     ///< torch 2.3 and later
-  /// Of a file that `tidemark export` made from a recording: what the devices are called there, by number. Then sizes
-  /// are those of the blocks, and segments were made up around these.
+  /// For a file that `tidemark export` made from a recording: names of the recorded devices, by number. Then sizes are
+  /// sizes of blocks, and segments were invented around them.
   std::vector<Device> recorded_devices;
   std::map<std::string, std::uint64_t> unknown_keys;  ///< "trace.foo" → how many
-  /// Known fields with values that PyTorch does not write there: "device_traces[0][7].addr", the first of them → how
-  /// many.
+  /// Known fields with values that PyTorch does not write there: first place, "device_traces[0][7].addr" → count.
   std::map<std::string, std::uint64_t> invalid_fields;
   std::map<std::string, std::uint64_t> unknown_actions;  ///< as written → how many
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kMaxIndex = std::numeric_limits<std::uint16_t>::max();
 
-/// What a dict with these keys is; Tag::container where they do not say.
+/// The kind of a dict with these keys; Tag::container if they do not determine it.
 Tag kind_of(std::span<const PickleValue> items) {
   for (std::size_t n = 0; n < items.size(); n += 2) {
     switch (known(items[n])) {
@@ -43,7 +43,7 @@ constexpr std::array<std::uint64_t, kFactors> make_factors() {
 
 constexpr std::array<std::uint64_t, kFactors> kFactor = make_factors();
 
-/// A sum of products, which do not wait for each other: stacks are looked up for most entries of a trace.
+/// A sum of products without dependencies between them: stacks are looked up for most entries of a trace.
 std::uint64_t hash_of(std::span<const PickleValue> frames) {
   std::uint64_t hash = frames.size();
   while (!frames.empty()) {
@@ -64,7 +64,7 @@ SnapshotBuilder::SnapshotBuilder(const PickleInput& input) : input_(input) {
   snapshot_.pools = {PoolId{}};
 }
 
-// ---- while the pickle is read: what a list or dict is ----
+// ---- while the pickle is read: the kinds of lists and dicts ----
 
 PickleValue SnapshotBuilder::set_items(PickleValue dict, std::span<const PickleValue> items) {
   switch (dict.tag()) {
@@ -240,7 +240,7 @@ std::string SnapshotBuilder::place_of_frame(LocationId location) const {
   return {};
 }
 
-/// Null for something else, and (with failure()) for what was used before.
+/// Null for another kind, and (with failure()) for a container that was used before.
 Container* SnapshotBuilder::use_once(PickleValue value, bool is_dict) {
   if (value.tag() != Tag::container || containers_[value].is_dict != is_dict) return nullptr;
   Container& container = containers_[value];
@@ -290,7 +290,7 @@ void SnapshotBuilder::finish_item(PickleValue key, PickleValue value) {
   }
 }
 
-// ---- what several parts of a snapshot have ----
+// ---- parts shared by several objects of a snapshot ----
 
 bool SnapshotBuilder::use_frames(StackId& stack, PickleValue value) {
   if (value.tag() == Tag::stack) {
@@ -302,7 +302,7 @@ bool SnapshotBuilder::use_frames(StackId& stack, PickleValue value) {
   return use_long_stack(stack, containers_[value]);
 }
 
-/// A list of frames that came in several batches: put together where it is used first, and a stack from then on.
+/// A list of frames that was filled in several batches: joined at its first use, and a stack from then on.
 bool SnapshotBuilder::use_long_stack(StackId& stack, Container& list) {
   if (list.run_of != Tag::stack) {
     const bool frames =

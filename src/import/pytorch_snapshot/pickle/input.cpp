@@ -20,7 +20,7 @@ void PickleInput::advance(const std::uint8_t* at, std::size_t size) {
   end_ -= begin_;
   begin_ = 0;
   while (end_ < size && !at_end_) {
-    // A claimed size may be wrong: the buffer at most doubles what was really read.
+    // A claimed size may be wrong: the buffer at most doubles the size that was really read.
     const std::size_t bytes = offset_ == 0 ? kFirstReadBytes : kReadBytes;
     const std::size_t room = std::max(bytes, std::min(size, 2 * end_));
     if (bytes_.size() < room + kPadding) bytes_.resize(room + kPadding);

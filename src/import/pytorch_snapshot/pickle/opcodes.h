@@ -1,5 +1,5 @@
-// The opcodes of Python's pickles, https://github.com/python/cpython/blob/main/Lib/pickletools.py. Those that a
-// snapshot needs are carried out; the others are known by name, to say what was refused.
+// The opcodes of Python's pickles, https://github.com/python/cpython/blob/main/Lib/pickletools.py. Opcodes that a
+// snapshot needs are supported; the names of all others are listed for error messages.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace tidemark::pytorch {
 
-/// What is carried out: what Python's picklers write for None, bool, int, float, str, bytes, tuple, list and dict with
+/// Supported opcodes: those Python's picklers write for None, bool, int, float, str, bytes, tuple, list and dict with
 /// protocols 2 to 5, and PyTorch's own pickler with protocol 2.
 enum class Opcode : std::uint8_t {
   proto = 0x80,
@@ -52,11 +52,11 @@ enum class Opcode : std::uint8_t {
 inline constexpr std::uint8_t kLowestProtocol = 2;
 inline constexpr std::uint8_t kHighestProtocol = 5;
 
-/// An opcode that is not carried out.
+/// An unsupported opcode.
 struct RefusedOpcode {
   enum class Why : std::uint8_t {
     runs_code,  ///< imports, calls or builds something when unpickled with Python
-    outside,    ///< refers to something that is not in the file
+    outside,    ///< refers to an object outside of the file
     not_used,   ///< harmless, but in no snapshot
     protocol0,  ///< of the text protocols
     unknown,    ///< no opcode

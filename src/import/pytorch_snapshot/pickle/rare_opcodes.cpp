@@ -72,7 +72,7 @@ bool Unpickler::rare_opcode(std::uint8_t opcode) {
     case Opcode::set_item:
       return need(3) && set_items(top_ - 3, {top_ - 2, 2});
     case Opcode::frame:
-      at_ += sizeof(std::uint64_t);  // says how much to read ahead; we do so anyway
+      at_ += sizeof(std::uint64_t);  // the size of a frame, for reading ahead; not needed
       return true;
     case Opcode::proto: {
       const auto version = take<std::uint8_t>();
@@ -157,7 +157,7 @@ bool Unpickler::refuse(std::uint8_t opcode) {
   return fail(refusal(opcode, global_name(opcode)));
 }
 
-/// "os.system", for the message; empty where the opcode has no name or it is not there.
+/// "os.system", for the message; empty if the opcode has no name or it is missing.
 std::string Unpickler::global_name(std::uint8_t opcode) {
   constexpr std::size_t kMax = 100;
   std::string name;

@@ -38,7 +38,7 @@ Result<PickleValue> Unpickler::run() {
   at_ = input_.begin();
   end_ = input_.end();
   if (run_opcodes()) return top_[-1];
-  // What was read beyond the end is padding: whatever it seemed to say, the file is cut off.
+  // Bytes read beyond the end are padding: the file is truncated, whatever error the padding caused.
   const bool cut_off = at_ > end_;
   const std::uint8_t* where = cut_off || opcode_at_ == nullptr ? end_ : std::min(opcode_at_, end_);
   return Error{fmt::format("offset {}: {}", input_.offset_of(where), cut_off ? "the file is cut off" : failure_)};
@@ -64,8 +64,8 @@ bool Unpickler::grow() {
   return true;
 }
 
-/// Where to read and the top of the stack are kept in local variables, and are members only for the calls that need
-/// them.
+/// The read position and the top of the stack are kept in local variables, and are stored to members only for calls
+/// that need them.
 bool Unpickler::run_opcodes() {
   const std::uint8_t* at = at_;
   const std::uint8_t* end = end_;

@@ -23,8 +23,7 @@ class PickleMemo {
   [[nodiscard]] std::size_t size() const { return slots_.size(); }
   [[nodiscard]] bool is_set(std::size_t index) const { return index < slots_.size() && slots_[index] != 0; }
 
-  /// At an index that is not set.
-  /// False when the value cannot be kept: it is in the memo already, or the memo is full.
+  /// For an index that is not set. False if the value cannot be kept: it is in the memo already, or the memo is full.
   bool put(std::size_t index, PickleValue& value) {
     if (index >= PickleValue::kMaxSlot) return false;
     const bool integer = value.tag() == Tag::integer;
@@ -56,14 +55,14 @@ class PickleMemo {
     return PickleValue(tag, packed >> kIdShift);
   }
 
-  /// Whether more may be put into the value, as far as the memo knows. (An integer has other bits where its slot would
-  /// be.)
+  /// Whether items may be added to the value, as far as the memo can determine. (An integer has other bits instead of a
+  /// slot.)
   [[nodiscard]] bool may_change(PickleValue value) const {
     if (!value.is_mutable() || value.slot() == 0) return true;
     return value.slot() != PickleValue::kFetched && (slots_[value.slot() - 1] & kFetchedBit) == 0;
   }
 
-  /// `before` became `after`, which takes over its slot. False when the memo is full.
+  /// `before` became `after`, which takes over its slot. False if the memo is full.
   bool update(PickleValue before, PickleValue& after) {
     if (!before.is_mutable()) return true;  // it has no slot; an integer has other bits there
     after = after.with_slot(before.slot());
@@ -85,7 +84,7 @@ class PickleMemo {
     return value.id() << kIdShift | static_cast<std::uint32_t>(value.tag());
   }
 
-  /// Picklers memoize no integers; where one is, it keeps all its bits.
+  /// Picklers memoize no integers; an integer in the memo keeps all its bits.
   std::uint32_t keep_integer(PickleValue value) {
     integers_.push_back(value);
     return static_cast<std::uint32_t>(integers_.size() - 1) << kIdShift | static_cast<std::uint32_t>(Tag::integer);
@@ -95,21 +94,21 @@ class PickleMemo {
   std::vector<PickleValue> integers_;
 };
 
-/// Makes what it likes of the lists and dicts of a pickle, as they are filled.
+/// Converts the lists and dicts of a pickle while they are filled.
 class ContainerBuilder {
  public:
-  /// What `dict` is with these items (keys and values by turns). Tag::unset where that cannot be: see failure().
+  /// The value of `dict` with these items (alternating keys and values). Tag::unset if it is invalid: see failure().
   virtual PickleValue set_items(PickleValue dict, std::span<const PickleValue> items) = 0;
-  /// What `list` is with these items at its end, likewise.
+  /// The value of `list` with these items appended. Tag::unset if it is invalid: see failure().
   virtual PickleValue append(PickleValue list, std::span<const PickleValue> items) = 0;
-  /// A sentence without the file's name; empty where nothing failed.
+  /// A sentence without the file's name; empty if nothing failed.
   [[nodiscard]] virtual const std::string& failure() const = 0;
 
  protected:
   ~ContainerBuilder() = default;
 };
 
-/// Not thread-safe. Time and memory grow in proportion to the bytes read, whatever they say.
+/// Not thread-safe. Time and memory are proportional to the bytes read, whatever their content.
 class Unpickler {
  public:
   /// `tables` gets the texts, wide numbers and pairs that values refer to.
@@ -127,7 +126,7 @@ class Unpickler {
   bool run_opcodes();
   bool more_input();
   bool grow();
-  /// False where the target of the items cannot take them.
+  /// False if the target cannot take the items.
   bool set_items(PickleValue* target, std::span<const PickleValue> items);
   bool append(PickleValue* target, std::span<const PickleValue> items);
   bool replace(PickleValue* target, PickleValue changed);
@@ -152,7 +151,7 @@ class Unpickler {
     if (failure_.empty()) failure_ = std::move(why);
     return false;
   }
-  /// The little-endian number at at_, which moves on. The padding makes reading beyond the end harmless.
+  /// Reads the little-endian number at at_ and advances. The padding makes reading beyond the end harmless.
   template <typename T>
   T take() {
     T value;

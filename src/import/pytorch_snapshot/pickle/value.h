@@ -1,4 +1,4 @@
-// A value on the unpickler's stack: 64 bits that say what it is, never an object.
+// A value on the unpickler's stack: 64 bits that encode its kind and payload, never an object.
 //
 //   integer    63 ......................... 4 | 3..0      payload: signed, 60 bits
 //   others     63 ... 32 | 31 ............. 4 | 3..0

@@ -26,7 +26,7 @@ class TextTable {
   /// Eight bytes after the text must be readable memory.
   std::uint32_t intern(const std::uint8_t* text, std::size_t size) {
     if (size > kShortBytes) return find(text, size);
-    // Short texts come again and again ("N/A" for every entry): the last few are told apart by their bytes alone.
+    // Short texts repeat often ("N/A" for every entry): the most recent ones are compared by their bytes alone.
     const std::uint64_t key = short_key(text, size);
     Recent& recent = recent_[mix(key) % recent_.size()];
     if (recent.key != key) recent = {key, find(text, size)};
@@ -95,7 +95,7 @@ class NumberTable {
     value = static_cast<std::int64_t>(wide.bits);
     return true;
   }
-  /// An address or a handle: PyTorch's C++ pickler writes those with the top bit set as negative numbers.
+  /// An address or a handle: PyTorch's C++ pickler writes values with the top bit set as negative numbers.
   bool get_address(PickleValue from, std::uint64_t& value) const {
     if (get(from, value)) return true;
     std::int64_t negative = 0;
@@ -132,8 +132,8 @@ class NumberTable {
 
 using IntegerPair = std::pair<std::uint64_t, std::uint64_t>;
 
-/// Every pair of integers once: the newest PyTorch writes the id of a memory pool, which is one, for each trace entry.
-/// Not thread-safe.
+/// Stores every pair of integers once: the newest PyTorch writes the id of a memory pool as a pair for each trace
+/// entry. Not thread-safe.
 class PairTable {
  public:
   PickleValue intern(IntegerPair pair) {

@@ -100,7 +100,8 @@ void ReplayPass::request_free(const TraceEntry& entry) {
 }
 
 void ReplayPass::complete_free(const TraceEntry& entry) {
-  // Nearly always the block of the entry before. (A block that is gone is not pending, whatever took its index.)
+  // Nearly always the block of the entry before. (A block that no longer exists is not pending, even if its index was
+  // reused.)
   BlockIndex block = last_requested_;
   if (block == SegmentMap::kNone || map_[block].use != BlockUse::pending || map_[block].address != entry.address) {
     block = map_.at(entry.address);

@@ -80,8 +80,8 @@ void ReplayPass::begin() {
   summary_.peak = totals_;
 }
 
-/// Takes an initial block out of the free block that reaches from the one before it to the segment's end; returns what
-/// is left behind it.
+/// Takes an initial block out of the free block that reaches from the one before it to the segment's end; returns the
+/// remaining free block after it.
 BlockIndex ReplayPass::begin_block(std::uint32_t index, BlockIndex rest) {
   const StartBlock& block = start_.blocks[index];
   if (map_[rest].address < block.address) rest = map_.split_free(rest, block.address - map_[rest].address);
@@ -176,8 +176,8 @@ void ReplayPass::out_of_memory(const TraceEntry& entry) {
 }
 
 void ReplayPass::mark(const TraceEntry& entry) {
-  // A snapshot entry holds the bytes of all active blocks (DeviceCachingAllocator::snapshot), or of those of one pool,
-  // which only the newest files name.
+  // A snapshot entry contains the bytes of all active blocks (DeviceCachingAllocator::snapshot), or of one pool's
+  // blocks; only the newest files name the pool.
   const bool of_all = entry.action == Action::snapshot && !start_.has_private;
   summary_.quality.snapshot_mismatches += of_all && entry.size != totals_.active;
   if (sink_ != nullptr) sink_->marked(entry.action, position(), totals_);

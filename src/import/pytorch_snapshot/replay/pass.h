@@ -1,4 +1,4 @@
-// One pass over a device's trace: keeps the segment map, the totals and the counts of what did not fit.
+// One pass over a device's trace: tracks the segment map, the totals and the counts of contradictions.
 #pragma once
 
 #include <cstdint>
@@ -13,38 +13,39 @@
 
 namespace tidemark::pytorch {
 
-/// By which rule blocks of ordinary segments are split where there are expandable ones, too: the snapshot does not say.
-/// The guess that needs the fewest corrections is taken.
+/// Rule for splitting blocks of ordinary segments if there are expandable ones too: the snapshot does not contain it.
+/// The guess that needs the fewest corrections is used.
 enum class SplitGuess : std::uint8_t {
   by_setting,  ///< as the setting expandable_segments is at the end (to torch 2.7)
-  by_kind,     ///< never by the expandable rule (pools with an allocator of their own, from torch 2.8)
+  by_kind,     ///< never by the expandable rule (pools with a separate allocator, from torch 2.8)
   by_latest,   ///< the setting changed as the kind of the segments reserved did
 };
 
-/// The true size of the block that an entry allocates, where it is not what the rules give.
+/// The true size of the block that an entry allocates, if it differs from the rules.
 struct SizeCorrection {
   std::uint32_t entry = 0;
   std::uint64_t size = 0;
 };
 
-/// What a survey found.
+/// Result of a survey.
 struct LearnedSizes {
   std::unordered_map<std::uint32_t, std::uint64_t> entries;  ///< by allocating entry
   std::unordered_map<std::uint32_t, std::uint64_t> initial;  ///< by index into ReplayStart::blocks
-  std::vector<bool> settled;                                 ///< initial blocks whose slack is known to be unused
+  std::vector<bool> settled;                                 ///< initial blocks with a final size, independent of their
+                                                             ///< slack
 
   [[nodiscard]] std::size_t size() const { return entries.size() + initial.size(); }
 };
 
-/// Without a sink it is a survey: a block that turns out to have another size, by where later ones lie or by the final
-/// state, gets it at once, and the size is noted. With a sink sizes stay as they were told. Used once.
+/// Without a sink it is a survey: if later blocks or the final state show that a block has another size, the size is
+/// corrected at once and noted. With a sink, sizes stay as reported to it. Used once.
 class ReplayPass {
  public:
   ReplayPass(const DeviceTrace& trace, const ReplayStart& start, const AllocatorRules& rules, SplitGuess guess,
              std::span<const SizeCorrection> corrections, ReplaySink* sink);
 
   void run();
-  /// Compares what run() left with the final segments.
+  /// Compares the map after run() with the final segments.
   void check_final(const Snapshot& snapshot);
 
   [[nodiscard]] const LearnedSizes& learned() const { return learned_; }
@@ -74,7 +75,7 @@ class ReplayPass {
   [[nodiscard]] TracePosition position(bool implied = false) const;
   void raise_peaks();
 
-  // What must have happened, where the trace does not fit (replay_repair.cpp).
+  // Implied events if the trace does not fit (repair.cpp).
   BlockIndex make_room(std::uint64_t address, std::uint64_t requested, std::uint64_t rounded);
   BlockIndex reserve_implied(std::uint64_t address, std::uint64_t size);
   void retire(BlockIndex block);
@@ -96,7 +97,7 @@ class ReplayPass {
   ReplaySummary summary_;
   LearnedSizes learned_;
   std::uint32_t entry_ = 0;  // index into the trace
-  bool in_trace_ = false;    // false: what was there before its first entry
+  bool in_trace_ = false;    // false: events from before the first entry
   std::uint32_t next_id_ = 0;
   std::size_t next_correction_ = 0;
   std::size_t next_pool_ = 0;
@@ -105,7 +106,7 @@ class ReplayPass {
   BlockIndex last_requested_ = SegmentMap::kNone;
   SegmentKind latest_kind_ = SegmentKind::ordinary;
   bool unknown_request_ = false;       ///< the last request to free was of an unknown block …
-  std::uint64_t unknown_address_ = 0;  ///< … here; its completion is not counted again
+  std::uint64_t unknown_address_ = 0;  ///< … without a block here; its completion is not counted again
 };
 
 }  // namespace tidemark::pytorch

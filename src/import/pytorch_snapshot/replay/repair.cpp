@@ -1,4 +1,5 @@
-// Where the trace does not fit the map: what must have happened instead, each counted. Costs a logarithm an entry.
+// Repairs contradictions between the trace and the map by implied events, each counted. Takes logarithmic time for each
+// entry.
 #include <algorithm>
 #include <limits>
 
@@ -11,8 +12,8 @@ constexpr std::uint64_t kEndOfMemory = std::numeric_limits<std::uint64_t>::max()
 
 }  // namespace
 
-/// The free block that starts at `address`, large enough if it can be, after taking back what lies in the way. kNone:
-/// the entry is impossible.
+/// The free block that starts at `address`, large enough if possible, after removing overlapping blocks. kNone: the
+/// entry is impossible.
 BlockIndex ReplayPass::make_room(std::uint64_t address, std::uint64_t requested, std::uint64_t rounded) {
   const bool survey = sink_ == nullptr;
   const std::uint64_t least = std::min(round_to_min_block(requested), rounded);
@@ -21,7 +22,7 @@ BlockIndex ReplayPass::make_room(std::uint64_t address, std::uint64_t requested,
     const MapBlock& owner = map_[block];
     const std::uint64_t before = address - owner.address;
     if (survey && before != 0 && before >= round_to_min_block(owner.requested)) {
-      learn(block, before);  // it was split, against the rules as we know them
+      learn(block, before);  // it was split, against the known rules
     } else {
       retire(block);
     }
@@ -31,7 +32,7 @@ BlockIndex ReplayPass::make_room(std::uint64_t address, std::uint64_t requested,
     block = reserve_implied(address, rounded);
     if (block == SegmentMap::kNone) return block;
   }
-  // Before any cut, so that the free block is whole in the totals that the sink is told meanwhile.
+  // Before any split, so that the free block is whole in the totals that the sink receives meanwhile.
   while (map_[block].end() - address < least) {
     const BlockIndex next = map_[block].next;
     if (SegmentMap::is_block(next)) {
@@ -57,8 +58,8 @@ BlockIndex ReplayPass::make_room(std::uint64_t address, std::uint64_t requested,
   return block;
 }
 
-/// Reserves up to `size` bytes at `address`, which no segment holds; returns the free block that holds it, or kNone
-/// where there is no room.
+/// Reserves up to `size` bytes at `address`, which no segment contains; returns the free block that contains it, or
+/// kNone if there is no room.
 BlockIndex ReplayPass::reserve_implied(std::uint64_t address, std::uint64_t size) {
   if (address > kEndOfMemory - size) {
     ++summary_.quality.impossible_ranges;
@@ -85,7 +86,7 @@ void ReplayPass::retire(BlockIndex block) {
   complete(block, true);
 }
 
-/// Releases all memory in [begin, end), which holds some, with the blocks in it.
+/// Releases all memory in [begin, end), which contains some, with its blocks.
 void ReplayPass::release_range(std::uint64_t begin, std::uint64_t end, bool implied) {
   bool in_use = false;
   while (const auto segment = map_.first_segment_in(begin, end)) {

@@ -43,7 +43,8 @@ Reading read_with(const AllocatorSettings& settings, const Snapshot& snapshot, c
   const AllocatorRules rules =
       snapshot.recorded_devices.empty() ? AllocatorRules(settings) : AllocatorRules::exact_sizes();
   ReplayStart start = find_start(snapshot, trace, rules);
-  // Ordinary segments of private pools are those with an allocator of their own; others mean that the setting changed.
+  // If ordinary segments are in private pools, those have separate allocators; other ordinary segments mean that the
+  // setting changed.
   using enum SplitGuess;
   const std::array guesses =
       start.has_ordinary ? std::array{by_latest, by_setting, by_kind} : std::array{by_kind, by_setting, by_latest};
@@ -55,8 +56,8 @@ Reading read_with(const AllocatorSettings& settings, const Snapshot& snapshot, c
   return {rules, std::move(start), std::move(best)};
 }
 
-/// Where the file lacks the settings and blocks do not lie where the defaults put them, the divisions of
-/// roundup_power2_divisions that fit best, if they were the same for all sizes.
+/// If the file lacks the settings and blocks are not where the defaults put them: the best fitting divisions of
+/// roundup_power2_divisions, assuming the same for all sizes.
 Reading find_reading(const Snapshot& snapshot, const DeviceTrace& trace) {
   Reading best = read_with(snapshot.settings.value_or(AllocatorSettings{}), snapshot, trace);
   AllocatorSettings settings;
@@ -70,7 +71,7 @@ Reading find_reading(const Snapshot& snapshot, const DeviceTrace& trace) {
   return best;
 }
 
-/// Gives the initial blocks the sizes that the survey found; counts those that stay uncertain.
+/// Gives the initial blocks the sizes that the survey found; counts blocks that stay uncertain.
 void apply(const LearnedSizes& learned, ReplayStart& start, ReplayQuality& quality) {
   for (std::uint32_t i = 0; i < start.blocks.size(); ++i) {
     StartBlock& block = start.blocks[i];

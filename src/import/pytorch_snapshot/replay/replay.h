@@ -1,9 +1,9 @@
-// A PyTorch snapshot's trace played back: every block with its true size, and the device's totals after every entry.
+// Replays a PyTorch snapshot's trace: every block with its true size, and the device's totals after every entry.
 //
-// The trace holds addresses and requested sizes. Replaying the allocator's own rules over an exact map of the segments
-// gives the sizes of the blocks, so that totals and their peaks equal torch.cuda.memory_stats() to the byte. What was
-// alive before the first entry is worked out from the final `segments` and the trace. What cannot be known, or
-// contradicts itself, is counted in ReplayQuality and never stops the replay.
+// The trace contains addresses and requested sizes. Replaying the allocator's own rules over an exact map of the
+// segments gives the sizes of the blocks, so that totals and their peaks equal torch.cuda.memory_stats() to the byte.
+// Blocks alive before the first entry are derived from the final `segments` and the trace. Unknown or contradictory
+// data is counted in ReplayQuality and never stops the replay.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace tidemark::pytorch {
 
-/// Counts; bytes where the name says so. All zero for a complete trace that agrees with the final segments.
+/// Counts, or bytes according to the name. All zero for a complete trace that agrees with the final segments.
 struct ReplayQuality {
   // Allocated before the first entry.
   std::uint64_t initial_blocks = 0;
@@ -28,35 +28,35 @@ struct ReplayQuality {
   std::uint64_t uncertain_blocks = 0;  ///< of the initial ones: they may be larger or smaller than taken
   std::uint64_t uncertain_bytes = 0;   ///< by so much at most, together
 
-  /// The file has the allocator's settings (torch 2.3 and later); else max_split_size is taken as
-  /// its default, and roundup_power2_divisions as what fits.
+  /// The file has the allocator's settings (torch 2.3 and later); otherwise max_split_size is the default, and
+  /// roundup_power2_divisions is fitted.
   bool has_settings = true;
 
-  // The setting expandable_segments was switched, or some pools have an allocator of their own.
+  // The setting expandable_segments was switched, or some pools have a separate allocator.
   std::uint64_t guessed_splits = 0;  ///< blocks of ordinary segments that would have another size by the other rule
   std::uint64_t guessed_bytes = 0;   ///< by so much all together
 
   // Settled by later entries or by the final segments, so totals are right all the same.
   std::uint64_t sizes_corrected = 0;
 
-  // The trace contradicts itself; what it must have left out is implied.
+  // The trace contradicts itself; missing entries are implied.
   std::uint64_t unknown_times = 0;  ///< entries without a time
   std::uint64_t clock_steps_back = 0;
   std::uint64_t largest_step_back_us = 0;
-  std::uint64_t unknown_frees = 0;         ///< of addresses where no block is in use
+  std::uint64_t unknown_frees = 0;         ///< of addresses without a block in use
   std::uint64_t double_frees = 0;          ///< requested again
   std::uint64_t implied_requests = 0;      ///< completed, never requested
   std::uint64_t implied_completions = 0;   ///< requested, never completed, the memory used again
-  std::uint64_t overlapping_blocks = 0;    ///< an allocation where a block was still in use
+  std::uint64_t overlapping_blocks = 0;    ///< allocations that overlap a block in use
   std::uint64_t unexplained_gaps = 0;      ///< an allocation in the middle of free memory
   std::uint64_t truncated_blocks = 0;      ///< no room for the whole block
   std::uint64_t missing_segments = 0;      ///< an allocation outside every segment
-  std::uint64_t overlapping_segments = 0;  ///< reserved where a segment was still there
+  std::uint64_t overlapping_segments = 0;  ///< reservations that overlap a segment
   std::uint64_t unknown_segments = 0;      ///< released, not there
   std::uint64_t segments_in_use = 0;       ///< released with blocks in use in them
   std::uint64_t impossible_ranges = 0;     ///< unknown, size 0 or past the end of the address space; left out
   std::uint64_t free_size_mismatches = 0;  ///< a free names another size than the allocation
-  std::uint64_t snapshot_mismatches = 0;   ///< `snapshot` entries whose active bytes differ from the replayed ones
+  std::uint64_t snapshot_mismatches = 0;   ///< `snapshot` entries with other active bytes than the replay
 
   // The end of the replay against the final segments.
   bool has_final_segments = true;
@@ -68,26 +68,26 @@ struct ReplayQuality {
 
   /// Nothing is lost, guessed or contradictory.
   [[nodiscard]] bool exact() const;
-  /// One for each thing that is not as it should be.
+  /// One for each count that is not zero.
   [[nodiscard]] std::vector<QualityIssue> issues() const;
 };
 
 /// Bytes of one device at one time. torch.cuda.memory_stats() has them as NAME_bytes.all.
 struct MemoryTotals {
   std::uint64_t allocated = 0;       ///< blocks in use by the program
-  std::uint64_t active = 0;          ///< and those freed that another stream still uses
+  std::uint64_t active = 0;          ///< also counts freed blocks that another stream still uses
   std::uint64_t reserved = 0;        ///< segments
   std::uint64_t requested = 0;       ///< of active blocks
   std::uint64_t inactive_split = 0;  ///< free blocks of ordinary segments that are not free as a whole
   bool operator==(const MemoryTotals&) const = default;
 };
 
-/// Where in the trace something happened.
+/// Place of an event in the trace.
 struct TracePosition {
-  std::optional<std::uint32_t> entry;  ///< index into DeviceTrace::entries; none: before the first
-  std::int64_t time_us = 0;            ///< of that entry, as written; of the first entry for what was there before
-  StackId stack;         ///< of that entry; before the trace: the block's or segment's own, where it survived
-  bool implied = false;  ///< not in the trace: follows from what comes later
+  std::optional<std::uint32_t> entry;  ///< index into DeviceTrace::entries; nullopt: before the first
+  std::int64_t time_us = 0;            ///< of that entry, as written; of the first entry for anything before it
+  StackId stack;         ///< of that entry; before the trace: the stack of the block or segment, if it survived
+  bool implied = false;  ///< not in the trace: implied by later entries
 };
 
 struct ReplayBlock {
@@ -105,7 +105,7 @@ struct ReplaySegment {
   std::uint64_t size = 0;
   SegmentKind kind = SegmentKind::ordinary;
   std::uint16_t stream = 0;
-  std::uint16_t pool = 0;  ///< 0 where neither the entry nor the final segments say
+  std::uint16_t pool = 0;  ///< 0 if neither the entry nor the final segments contain it
 };
 
 struct ReplayOutOfMemory {
@@ -124,7 +124,7 @@ class ReplaySink {
   virtual ~ReplaySink() = default;
   virtual void segment_reserved(const ReplaySegment& segment, const TracePosition& when,
                                 const MemoryTotals& totals) = 0;
-  /// Part of what was reserved, or all: the range counts.
+  /// Releases part of the reserved memory, or all of it: the range counts.
   virtual void segment_released(const ReplaySegment& segment, const TracePosition& when,
                                 const MemoryTotals& totals) = 0;
   virtual void block_allocated(const ReplayBlock& block, const TracePosition& when, const MemoryTotals& totals) = 0;
@@ -144,11 +144,10 @@ struct ReplaySummary {
   ReplayQuality quality;
 };
 
-/// Replays the trace of `device`; a device without a trace has its final blocks and segments, as before the trace.
-/// Reads the trace three times, or more where the allocator's settings are missing or were switched, and calls the sink
-/// in the last. Takes time in proportion to the entries (times a logarithm where they contradict themselves) and memory
-/// to the blocks and segments there are at once, and for a trace whose beginning is lost to the addresses in it.
-/// Thread-safe.
+/// Replays the trace of `device`; for a device without a trace, its final blocks and segments count as from before the
+/// trace. Reads the trace three times, or more if the allocator's settings are missing or were switched, and calls the
+/// sink in the last. Time is proportional to the entries (times a logarithm if they are contradictory), memory to the
+/// simultaneous blocks and segments and, for a trace without its beginning, to the addresses in it. Thread-safe.
 ReplaySummary replay(const Snapshot& snapshot, std::int32_t device, ReplaySink& sink);
 
 }  // namespace tidemark::pytorch

@@ -31,7 +31,7 @@ struct MapBlock {
   std::uint64_t requested = 0;  ///< of a block in use
   BlockIndex previous = 0;      ///< neighbours in the segment; SegmentMap::is_block() is false at its ends
   BlockIndex next = 0;
-  std::uint32_t origin = 0;  ///< for the owner of the map: what made the block
+  std::uint32_t origin = 0;  ///< for the owner of the map: origin of the block
   std::uint32_t id = 0;      ///< for the owner of the map
   std::uint16_t pool = 0;
   BlockUse use = BlockUse::free;
@@ -74,7 +74,7 @@ class SegmentMap {
 
   /// Adds free memory that no segment holds; size > 0 and address + size does not overflow.
   void reserve(const Range& range, std::uint16_t pool);
-  /// Takes a free block out of its segment, which shrinks, falls apart or vanishes.
+  /// Removes a free block from its segment, which shrinks, splits or vanishes.
   void release(BlockIndex free_block);
 
   /// Makes the first `size` ≤ its size bytes of a free block allocated; the rest stays free.
@@ -84,8 +84,8 @@ class SegmentMap {
   /// Cuts a free block in two free blocks, the first of `size` bytes; returns the second. The caller allocates one of
   /// them.
   BlockIndex split_free(BlockIndex free_block, std::uint64_t size);
-  /// Moves the end of a block in use; what follows is free, or becomes it. `size` is within the block and the free
-  /// block after it.
+  /// Moves the end of a block in use; the rest is, or becomes, free. `size` is at most the block and the free block
+  /// after it.
   void resize(BlockIndex block, std::uint64_t size);
 
   [[nodiscard]] std::uint64_t reserved() const { return reserved_; }

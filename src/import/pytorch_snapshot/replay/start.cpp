@@ -42,7 +42,7 @@ class HeldRanges {
     return pool;
   }
 
-  /// Undoes a mapping; returns the pool of what was there.
+  /// Undoes a mapping; returns the pool of the removed part.
   std::uint16_t remove_part(std::uint64_t address, std::uint64_t size) {
     const std::uint64_t end = address + std::min(size, std::numeric_limits<std::uint64_t>::max() - address);
     std::uint16_t pool = 0;
@@ -127,7 +127,7 @@ void undo_segments(const Snapshot& snapshot, const DeviceTrace& trace, HeldRange
   std::reverse(start.pools.begin(), start.pools.end());
 }
 
-/// Blocks that the trace frees without having allocated them, and those of the final state that it never touches.
+/// Blocks that the trace frees without an allocation, and blocks of the final state that it never mentions.
 std::vector<StartBlock> blocks_before(const Snapshot& snapshot, const DeviceTrace& trace, bool records_requests) {
   std::vector<StartBlock> blocks;
   AddressTable seen;
@@ -210,8 +210,8 @@ bool leaves_requests_pending(const Snapshot& snapshot, const DeviceTrace& trace)
   });
 }
 
-/// A trace that has one of them and not the other may also be the short rest of a long one, where blocks wait for
-/// another stream. It is taken as that unless it contradicts it: a block allocated in it is completed, never requested;
+/// A trace with only one of the two kinds may also be the short rest of a long one, with blocks that wait for another
+/// stream. It is treated as such unless that is a contradiction: a block allocated in it is completed, never requested;
 /// or a block requested in it is not pending in the final segments. Time is linear.
 RecordedActions find_recorded_actions(const Snapshot& snapshot, const DeviceTrace& trace) {
   RecordedActions recorded;

@@ -1,4 +1,4 @@
-// Private pools whose blocks are never split: find_unsplit_pools().
+// Private pools with blocks that are never split: find_unsplit_pools().
 
 #include <algorithm>
 #include <iterator>
@@ -11,10 +11,10 @@
 namespace tidemark::pytorch {
 namespace {
 
-/// What one entry reserved, for a pool that may be one of those sought.
+/// Memory reserved by one entry, for a pool that may be unsplit.
 struct ReservedRange {
   std::uint64_t size = 0;
-  std::uint64_t rest = 0;  ///< of `size`, behind the block at its start, if blocks are split; 0 = none
+  std::uint64_t rest = 0;  ///< of `size`, after the block at its start, if blocks are split; 0 = none
   std::uint16_t stream = 0;
   std::uint16_t pool = 0;
   bool small = false;  ///< the block at its start; small and large requests never share memory
@@ -91,7 +91,7 @@ class Search {
     range.second.rest = 0;
   }
 
-  /// The allocator reserves only where no free block of the pool and stream will do.
+  /// The allocator reserves memory only if no free block of the pool and stream suffices.
   [[nodiscard]] bool fits_a_rest(const ReservedRange& range, std::uint64_t rounded) const {
     const auto best = rests_.lower_bound({range.pool, range.stream, range.small, rounded, 0});
     if (best == rests_.end()) return false;
@@ -102,7 +102,7 @@ class Search {
   const AllocatorRules& rules_;
   std::vector<Evidence> evidence_;  ///< by pool
   std::map<std::uint64_t, ReservedRange> ranges_;
-  std::set<Rest> rests_;  ///< in the order in which the allocator looks for free blocks
+  std::set<Rest> rests_;  ///< in the order in which the allocator searches free blocks
 };
 
 void look_at_final(const Snapshot& snapshot, std::int32_t device, const AllocatorRules& rules, Search& search) {
