@@ -45,7 +45,7 @@ class Texts {
   std::unordered_map<std::string, std::uint32_t> known_;
 };
 
-// Made when it is first asked for, by one of the threads that do.
+// Computed on the first access, by one of the accessing threads.
 template <typename T>
 class Lazy {
  public:
@@ -98,7 +98,7 @@ StackTexts name_stacks(const Store& store, Symbols& symbols) {
 }
 
 struct AnnotationTexts {
-  std::vector<StringId> of_blocks;  // empty where no block has one
+  std::vector<StringId> of_blocks;  // empty if no block has one
   Texts texts;                      // by StringId
 
   [[nodiscard]] Value of(std::size_t block) const {
@@ -152,7 +152,7 @@ class BlockColumns {
   void number(const char* name, bool nullable, Function value, Column::Kind kind = Column::Kind::number) {
     columns_.push_back({name, kind, nullable, {}, std::move(value)});
   }
-  // A column of the store; null in every row where it has none.
+  // A column of the store; null in every row if the store has none.
   void direct(const char* name, Column::Kind kind, const std::vector<std::uint64_t>& values) {
     if (values.empty())
       return number(
@@ -274,7 +274,7 @@ void choose_rows(std::vector<Column>& columns, const BlockOf& block_of) {
   }
 }
 
-// As the options say; null: all.
+// Blocks selected by the options; null: all.
 Result<std::shared_ptr<const std::vector<BlockId>>> exported_blocks(const Store& store, const ExportOptions& options) {
   const auto selected = select_devices(store, options.device);
   if (!selected) return selected.error();

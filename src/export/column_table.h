@@ -1,5 +1,5 @@
-// A recording's blocks and events as tables with columns: what the CSV and Parquet files and the tables of the Python
-// package have, described once.
+// A recording's blocks and events as tables with columns: the single definition for CSV and Parquet files and the
+// tables of the Python package.
 #pragma once
 
 #include <cstddef>
@@ -22,17 +22,17 @@ namespace tidemark {
 struct Column {
   enum class Kind : std::uint8_t {
     number,   ///< a signed one, in 64 bits
-    address,  ///< any 64 bits, which people read in hexadecimal; a handle too
+    address,  ///< any 64 bits, shown in hexadecimal; also handles
     text,     ///< one of a list of texts
   };
   std::string name;
   Kind kind = Kind::number;
   bool nullable = false;
-  /// The values of all rows, where the store has them side by side; otherwise empty.
+  /// The values of all rows if they are contiguous in the store; otherwise empty.
   std::span<const std::uint64_t> direct = {};
-  /// The value in a row: of a text, its index in words(). None: not known, or there is none.
+  /// The value in a row: for a text, its index in words(). nullopt: unknown or absent.
   std::function<std::optional<std::uint64_t>(std::size_t row)> value = {};
-  /// The texts, no two alike: printable UTF-8. Made when first asked for, and then kept. Empty: the column is no text.
+  /// The distinct texts: printable UTF-8. Computed on the first call, and then kept. Empty: the column is not a text.
   std::function<const std::vector<std::string>&()> words = {};
 };
 
@@ -43,18 +43,18 @@ struct ColumnTable {
   std::vector<Column> columns;
 };
 
-/// What tables are made from.
+/// Source of the tables.
 struct TableSource {
   std::shared_ptr<const Store> store;
-  std::shared_ptr<const Attribution> attribution;  ///< null: without the columns that say whose memory it is
+  std::shared_ptr<const Attribution> attribution;  ///< null: without the columns for owners of memory
   std::shared_ptr<Symbols> symbols = nullptr;      ///< names the stacks, by one thread; null: one made for that
 };
 
-/// A row for each of the blocks, or for each block of the store in order of birth where `blocks` is null.
+/// A row for each of the blocks, or for each block of the store in order of birth if `blocks` is null.
 [[nodiscard]] ColumnTable block_table(const TableSource& source,
                                       const std::shared_ptr<const std::vector<BlockId>>& blocks = nullptr);
 
-/// The blocks that an export is about. Valid as long as what is passed here. Fails where the device is not there.
+/// The blocks of an export. Valid as long as the arguments. Fails if the device does not exist.
 [[nodiscard]] Result<ColumnTable> exported_table(const Store& store, Symbols& symbols, const ExportOptions& options);
 
 /// A row for each allocation and each free of a recorded block, in order of time.

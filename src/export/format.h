@@ -27,25 +27,25 @@ inline constexpr std::size_t kOutputPiece = std::size_t{1} << 18;
 struct ExportOptions {
   std::optional<std::string> device;         ///< only this one: "cuda:0"
   Moment moment;                             ///< for the formats that show one moment
-  const Attribution* attribution = nullptr;  ///< null: files say nothing of categories and modules
-  /// Takes what people have to know to find their way in the file: a sentence, without a dot.
+  const Attribution* attribution = nullptr;  ///< null: files contain no categories and modules
+  /// Receives hints for users of the file: a sentence, without a full stop.
   std::function<void(const std::string&)> tell = [](const std::string&) {};
-  BlockFilter filter = {};  ///< which blocks, or of which the sums
+  BlockFilter filter = {};  ///< selects the blocks, or the blocks to sum up
 };
 
 struct ExportFormat {
   const char* name;         ///< as in --to
-  const char* description;  ///< a few words: what opens it
+  const char* description;  ///< a few words: programs that open it
   const char* suffix;       ///< of a file's usual name, with its dot
   bool binary;              ///< does not belong on a terminal
   bool one_moment;          ///< whether ExportOptions::moment means something
-  /// Writes the whole file. Fails when the device asked for is not there, when there is nothing that the format can
-  /// show, or with the output's error.
+  /// Writes the whole file. Fails if the requested device does not exist, if there is nothing that the format can show,
+  /// or with the output's error.
   Result<void> (*write)(const Store& store, Symbols& symbols, const ExportOptions& options, const ByteOutput& output,
                         const Progress& progress);
 };
 
-/// In the order in which help lists them.
+/// In the order of help.
 std::span<const ExportFormat> export_formats();
 
 }  // namespace tidemark

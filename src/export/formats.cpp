@@ -4,7 +4,7 @@
 
 namespace tidemark {
 
-// A format NAME is the function NAME_format() of NAME.cpp; the macro declares it and adds what it returns.
+// A format NAME is the function NAME_format() of NAME.cpp; the macro declares it and adds its result.
 #define ADD_FORMAT(name)               \
   extern ExportFormat name##_format(); \
   list.push_back(name##_format())

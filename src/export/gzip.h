@@ -1,4 +1,4 @@
-// The gzip format (RFC 1952), for files whose readers expect it.
+// The gzip format (RFC 1952), for files whose readers require it.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Parquet, which data frames and databases read: https://parquet.apache.org/docs/file-format/
+// Parquet, a format of data frames and databases: https://parquet.apache.org/docs/file-format/
 #include <fmt/format.h>
 #include <zstd.h>
 
@@ -32,7 +32,7 @@ constexpr std::int32_t kRle = 3;
 constexpr std::int32_t kRleDictionary = 8;
 constexpr std::int32_t kZstd = 6;
 
-// One column of one row group: its pages, compressed, and what the footer says of them.
+// One column of one row group: its compressed pages, and its entry in the footer.
 struct ColumnChunk {
   std::string bytes;                 ///< of its pages, with their headers
   std::size_t dictionary_bytes = 0;  ///< of the dictionary's page, which comes first; 0: there is none
@@ -89,7 +89,7 @@ std::string definition_levels(const Values& values) {
   return sized + levels;
 }
 
-// What the rows have of the column's words: as a page, and with their new numbers.
+// Words of a column that occur in the rows: as a page, and with their new numbers.
 struct Dictionary {
   std::string page;
   std::unordered_map<std::uint64_t, std::uint64_t> numbers;
@@ -125,7 +125,7 @@ class ChunkWriter {
       thrift.number32(2, encoding);
       if (type != kDataPage) return;
       thrift.number32(3, kRle);  // of definition levels
-      thrift.number32(4, kRle);  // of repetition levels, which there are none of
+      thrift.number32(4, kRle);  // of repetition levels, which do not exist
     });
     thrift.end();
     chunk_.bytes += header;
@@ -140,8 +140,8 @@ class ChunkWriter {
   ColumnChunk chunk_;
 };
 
-// Rows `begin` to `end` of the column. Numbers are plain, texts in a dictionary of those that the rows have. Fails
-// where its pages would be larger than the format allows (2 GiB).
+// Rows `begin` to `end` of the column. Numbers are plain, texts are in a dictionary of the rows' texts. Fails if its
+// pages would be larger than the format allows (2 GiB).
 Result<ColumnChunk> make_chunk(const Column& column, std::size_t begin, std::size_t end) {
   Values values(end - begin);
   for (std::size_t row = begin; row < end; ++row) values[row - begin] = column.value(row);
@@ -248,7 +248,7 @@ std::string make_footer(const ColumnTable& table, const std::vector<RowGroup>& g
   return footer.append(kMagic);
 }
 
-// Every block, with its owner: that of snapshots, which say nothing of it themselves, is what can be told from stacks.
+// Every block, with its owner: snapshots contain no owners, so they are derived from stacks.
 Result<void> write_parquet(const Store& store, Symbols& symbols, const ExportOptions& options, const ByteOutput& output,
                            const Progress& progress) {
   ExportOptions with_owners = options;

@@ -30,7 +30,7 @@ using Builder = protozero::pbf_builder<Message>;
 
 constexpr std::size_t kMaxLanes = 32;  // of annotations that overlap; more are left out
 
-// A counter's track, and what it showed last.
+// A counter's track, and its last value.
 struct Counter {
   std::uint64_t track = 0;
   std::optional<std::uint64_t> shown;
@@ -126,7 +126,7 @@ class TraceWriter {
     });
   }
 
-  // Times are those of the wall clock where it is known: traces of several ranks fit together.
+  // Times are of the wall clock if it is known: traces of several ranks are aligned.
   void add_clock() {
     if (!start_wall_ns_) return;
     packet([&](auto& builder) {
@@ -139,7 +139,7 @@ class TraceWriter {
     });
   }
 
-  // A process, or a group with the file's name where its number is not known.
+  // A process, or a group with the file's name if its pid is unknown.
   void add_process() {
     const ProcessInfo& info = store_.definitions.process;
     const std::string title = recording_title(describe_recording(store_, symbols_));
@@ -208,7 +208,7 @@ class TraceWriter {
     if (progress_ && totals.change_count % 4096 == 0) progress_(totals.change_count, store_.live_changes.size());
   }
 
-  // A counter for each category that a device has, and where not all blocks are asked for, one for all that are.
+  // A counter for each category of a device and, if only some blocks are selected, one for their total.
   void add_blocks() {
     struct Held {
       Counter counter;
@@ -239,7 +239,7 @@ class TraceWriter {
     });
   }
 
-  // On the thread that asked, where it is known.
+  // On the requesting thread, if it is known.
   void add_out_of_memory(std::size_t index) {
     const OutOfMemory& failure = store_.out_of_memory[index];
     const std::uint64_t track = thread_track(failure.thread);
@@ -309,7 +309,7 @@ class TraceWriter {
   Result<void> written_;
 };
 
-/// What each device had allocated, active and reserved over time as counters, and failed requests: a Perfetto trace.
+/// Allocated, active and reserved memory of each device over time as counters, and failed requests: a Perfetto trace.
 Result<void> write_perfetto(const Store& store, Symbols& symbols, const ExportOptions& options,
                             const ByteOutput& output, const Progress& progress) {
   const auto selected = select_devices(store, options.device);

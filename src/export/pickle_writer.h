@@ -15,7 +15,7 @@
 
 namespace tidemark {
 
-/// Number of a value in the pickle's memo, by which it is referred to again.
+/// Number of a value in the pickle's memo, for references to it.
 using PickleMemo = std::uint32_t;
 
 /// Values are written in the order of the calls; whoever writes a dict gives a key and a value by turns. Memory grows
@@ -41,12 +41,12 @@ class PickleWriter {
 
   /// Remembers the value that was finished last.
   PickleMemo remember();
-  /// That value again: for those who read it, the same object.
+  /// Writes a reference to that value: readers get the same object.
   void again(PickleMemo memo);
 
-  /// Whether the output failed; what is written from then on is dropped.
+  /// Whether the output failed; later writes are dropped.
   [[nodiscard]] bool failed() const { return !written_.ok(); }
-  /// Ends the pickle, whose value is the one that was written last. The output's error, if it had one.
+  /// Ends the pickle; its value is the last one written. Returns the output's error, if there was one.
   Result<void> finish();
 
  private:

@@ -22,7 +22,7 @@ namespace tidemark {
 namespace {
 
 // Messages and field numbers of pprof's profile.proto (github.com/google/pprof, proto/profile.proto). All text is in
-// one table, and fields hold indexes into it; number 0 of a function, mapping or location means none.
+// one table, and fields contain indexes into it; number 0 of a function, mapping or location means none.
 namespace pprof {
 enum class Profile : protozero::pbf_tag_type {
   sample_type = 1,
@@ -93,7 +93,7 @@ class ProfileWriter {
     value.add_int64(pprof::ValueType::unit, unit_text);
   }
 
-  // The names of Go's heap profiles, which pprof knows.
+  // The names of Go's heap profiles, which pprof recognizes.
   void add_sample_types() {
     add_value_type(pprof::Profile::sample_type, "alloc_objects", "count");
     add_value_type(pprof::Profile::sample_type, "alloc_space", "bytes");
@@ -151,8 +151,8 @@ class ProfileWriter {
     }
   }
 
-  // Every frame is a location, numbered from 1. The first mapping is what pprof shows as the profile's file: the
-  // recording, to which everything but native code belongs.
+  // Every frame is a location, numbered from 1. pprof shows the first mapping as the profile's file: the recording, to
+  // which everything except native code belongs.
   void add_locations() {
     const std::uint64_t recording = mapping(std::string(base_name(store_.path)));
     std::uint64_t id = 0;
@@ -169,7 +169,7 @@ class ProfileWriter {
     }
   }
 
-  // The flags say that names were looked up already, so that pprof does not try to.
+  // The flags mark names as resolved already, so that pprof does not try to.
   std::uint64_t mapping(const std::string& file) {
     const auto [entry, is_new] = mappings_.try_emplace(file, mappings_.size() + 1);
     if (!is_new) return entry->second;
@@ -183,13 +183,13 @@ class ProfileWriter {
     return entry->second;
   }
 
-  // A file is a source file, which `pprof -list` prints: that of native code is not known, its library is the mapping.
+  // A file is a source file, which `pprof -list` prints: for native code it is unknown, its library is the mapping.
   std::uint64_t function(const FrameName& frame) {
     const auto name = text(frame.function);
     const auto file = text(frame.kind == Location::Kind::native ? std::string() : frame.file);
     const auto [entry, is_new] = functions_.try_emplace({name, file}, functions_.size() + 1);
     if (!is_new) return entry->second;
-    // Without a system_name: where it equals the name, pprof takes "<module>" for the arguments of a C++ template.
+    // Without a system_name: if it equals the name, pprof takes "<module>" for the arguments of a C++ template.
     Builder<pprof::Function> function(profile_, pprof::Profile::function);
     function.add_uint64(pprof::Function::id, entry->second);
     function.add_int64(pprof::Function::name, name);
@@ -208,7 +208,7 @@ class ProfileWriter {
   std::map<std::pair<std::int64_t, std::int64_t>, std::uint64_t> functions_;
 };
 
-/// What was allocated at a moment ("inuse") and in all ("alloc") by stack: a gzipped profile.proto.
+/// Memory allocated at a moment ("inuse") and in total ("alloc") by stack: a gzipped profile.proto.
 Result<void> write_pprof(const Store& store, Symbols& symbols, const ExportOptions& options, const ByteOutput& output,
                          const Progress& /*progress*/) {
   const auto devices = analyze_profile(store, {options.device, options.moment, options.attribution, options.filter});

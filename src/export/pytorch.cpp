@@ -17,7 +17,7 @@ using pytorch::AllocatorSettings;
 using pytorch::SnapshotPickle;
 using pytorch::Word;
 
-// By the number that a device has in the snapshot. PyTorch's viewer knows devices by number only: CUDA's keep theirs,
+// By the device's number in the snapshot. PyTorch's viewer identifies devices by number only: CUDA's keep theirs,
 // others come after the last of them.
 std::vector<std::optional<std::size_t>> number_devices(const Store& store) {
   std::vector<std::optional<std::size_t>> devices;
@@ -34,7 +34,7 @@ std::vector<std::optional<std::size_t>> number_devices(const Store& store) {
   return devices;
 }
 
-// Tells tidemark, when it reads the file, that the sizes are not to be rounded and the segments not to be believed.
+// Marks the file for tidemark's reader: sizes must not be rounded, and segments are not real.
 void write_device_names(const Store& store, const std::vector<std::optional<std::size_t>>& devices,
                         SnapshotPickle& pickle) {
   std::string names;
@@ -47,7 +47,7 @@ void write_device_names(const Store& store, const std::vector<std::optional<std:
   pickle.text(names);
 }
 
-// Ranges. PyTorch notes the device that was current; a recording's have none, and get the first.
+// Ranges. PyTorch records the current device; a recording's ranges have none, and get the first.
 void write_annotations(const std::vector<Mark>& marks, std::size_t device, SnapshotPickle& pickle) {
   pickle.word(Word::external_annotations);
   pickle.begin_list();
@@ -94,7 +94,7 @@ void write_settings(const AllocatorSettings& settings, SnapshotPickle& pickle) {
   pickle.end_dict();
 }
 
-/// Allocations, frees and segments with what is left at the end: a pickle as torch.cuda.memory._snapshot() gives it.
+/// Allocations, frees and segments with the remaining ones at the end: a pickle as from torch.cuda.memory._snapshot().
 Result<void> write_pytorch(const Store& store, Symbols& symbols, const ExportOptions& options, const ByteOutput& output,
                            const Progress& progress) {
   const auto selected = select_devices(store, options.device);

@@ -1,4 +1,4 @@
-// What the parts of a PyTorch memory snapshot share while it is written: its words, and stacks that are written once.
+// State shared while the parts of a PyTorch memory snapshot are written: its words, and stacks that are written once.
 #pragma once
 
 #include <cstdint>
@@ -104,17 +104,17 @@ class SnapshotPickle : public PickleWriter {
   void string(StringId id);
   /// The stack, innermost frame first; nothing for an invalid one.
   void frames_item(StackId stack) { frames_item(stack, {}); }
-  /// The same of a block, with its category as the outermost frame where that is known.
+  /// The same for a block, with its category as the outermost frame if known.
   void block_frames_item(std::uint32_t block);
   /// Whether it writes any.
   [[nodiscard]] bool has_frames(std::uint32_t block) const {
     return attribution_ != nullptr || block_columns_.stack[block].valid();
   }
-  /// One frame that is no place in a program but says `text`.
+  /// One artificial frame with the name `text`.
   void remark_item(std::string_view text);
-  /// `index` into Store::streams; 0, the default stream, where the source does not know streams.
+  /// `index` into Store::streams; 0, the default stream, if the source has no streams.
   void stream_item(std::size_t index) { item(Word::stream, index < streams_.size() ? streams_[index] : 0); }
-  /// `index` into Store::pools; nothing where the source does not know pools.
+  /// `index` into Store::pools; nothing if the source has no pools.
   void pool_item(Word key, std::size_t index);
 
  private:
@@ -136,13 +136,13 @@ class SnapshotPickle : public PickleWriter {
   std::unordered_map<LocationId, PickleMemo> written_frames_;
 };
 
-/// The trace of a device: a list of what happened, in order; marks are of no device, so one trace has them all. Of
-/// blocks those of the filter; segments and failed requests are all there.
+/// The trace of a device: a list of events, in order; marks have no device, so one trace has them all. Includes only
+/// blocks of the filter, but all segments and failed requests.
 void write_device_trace(const Store& store, std::size_t device, bool with_marks, const BlockFilter& filter,
                         SnapshotPickle& pickle, const Progress& progress);
 
-/// What a device has at the end, as items of the list of segments; `number` is the device's in the snapshot. Other
-/// blocks than the filter's are inactive.
+/// Memory of a device at the end, as items of the list of segments; `number` is the device's in the snapshot. Blocks
+/// outside the filter are inactive.
 void write_device_segments(const Store& store, std::size_t device, std::size_t number, const BlockFilter& filter,
                            SnapshotPickle& pickle);
 

@@ -1,4 +1,4 @@
-// What happened on a device, in order: blocks allocated and freed, segments taken and given back, failed requests.
+// Events of a device, in order: blocks allocated and freed, segments reserved and released, failed requests.
 #include <algorithm>
 #include <limits>
 #include <tuple>
@@ -98,7 +98,7 @@ class TraceWriter {
     if (completed) write_block(Word::free_completed, live_change.time_ns, block);
   }
 
-  // With the texts attached to the block: when the later ones were is not known.
+  // With the texts attached to the block: the times of the later ones are unknown.
   void write_birth(std::uint64_t time_ns, std::uint32_t block) {
     const auto end = store_.blocks.metadata.end();
     while (metadata_ != end && metadata_->block.value < block) ++metadata_;
@@ -158,7 +158,7 @@ class TraceWriter {
     if (failure.device_free) {
       pickle_.integer(*failure.device_free);
     } else {
-      pickle_.real(std::numeric_limits<double>::quiet_NaN());  // not known, and PyTorch's viewer wants a number
+      pickle_.real(std::numeric_limits<double>::quiet_NaN());  // unknown, but PyTorch's viewer requires a number
     }
     pickle_.item(Word::size, failure.requested);
     if (failure.stream) {
@@ -200,7 +200,7 @@ class TraceWriter {
   const Progress& progress_;
   std::vector<Incident> incidents_;
   std::vector<BlockMetadata>::const_iterator metadata_;
-  std::vector<std::uint32_t> held_back_;  // blocks whose free is not completed at once; sorted
+  std::vector<std::uint32_t> held_back_;  // blocks with a delayed free; sorted
 };
 
 }  // namespace

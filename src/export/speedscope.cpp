@@ -62,7 +62,7 @@ Json frame_json(const FrameName& frame) {
   return object;
 }
 
-/// What was allocated at a moment, as a profile for each device: https://www.speedscope.app/file-format-schema.json.
+/// Memory allocated at a moment, as a profile for each device: https://www.speedscope.app/file-format-schema.json.
 Result<void> write_speedscope(const Store& store, Symbols& symbols, const ExportOptions& options,
                               const ByteOutput& output, const Progress& /*progress*/) {
   const auto devices = analyze_profile(store, {options.device, options.moment, options.attribution, options.filter});

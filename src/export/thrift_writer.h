@@ -10,7 +10,7 @@
 
 namespace tidemark {
 
-/// Appends structs, whose fields come in order of their numbers, to a text.
+/// Appends structs, with fields in order of their numbers, to a text.
 class ThriftWriter {
  public:
   explicit ThriftWriter(std::string& bytes) : bytes_(bytes) {}
