@@ -172,15 +172,15 @@ namespace {
 // them or after.
 class SampleFeed {
  public:
-  /// Hands over samples with the times of `window`, which must outlive this.
+  /// Passes on samples with the times of `window`, which must outlive this.
   SampleFeed(SampleReader reader, const WindowTime& window) : reader_(std::move(reader)), window_(window) { read(); }
 
-  /// Hands over what was taken before `time_ns`, a time of the file.
+  /// Passes on samples taken before `time_ns`, a time of the file.
   template <typename Consumer>
   void before(std::uint64_t time_ns, Consumer& consumer) {
     while (next_ns_ < time_ns) take(consumer);
   }
-  /// The rest, as far as the events were read: where a damaged file ends for them, it ends for samples.
+  /// Passes on the rest, up to the end of the events: in a damaged file, samples end where events end.
   template <typename Consumer>
   void finish(std::uint64_t offset, Consumer& consumer) {
     end_ = offset;
@@ -199,7 +199,7 @@ class SampleFeed {
   void read() {
     at_ = 0;
     const auto more = reader_.offset() < end_ ? reader_.next(batch_) : false;
-    // An error stops the reading of the events too, which says so.
+    // An error also stops the reading of the events, which reports it.
     if (!more || !*more || reader_.offset() > end_) batch_.clear();
     find_time();
   }
@@ -232,8 +232,8 @@ struct ReadDefinitions {
   std::optional<std::uint64_t> window_began_ns;
 };
 
-// Feeds every event of a recording, and every sample between those of its time, to `consumer` (an OverviewConsumer or a
-// StoreBuilder); `check` is asked after each batch.
+// Feeds every event of a recording, and the samples between events by time, to `consumer` (an OverviewConsumer or a
+// StoreBuilder); calls `check` after each batch.
 template <typename Consumer, typename Check>
 Result<ReadDefinitions> feed(const std::string& path, const Progress& progress, Consumer& consumer,
                              const Check& check) {

@@ -16,32 +16,32 @@ namespace tidemark {
 class StoreBuilder {
  public:
   void add(const Event& event);
-  /// `details` count for allocations; either all of them have some or none.
+  /// `details` apply to allocations; either all of them have some or none.
   void add(const Event& event, const BlockDetails& details);
-  /// So many events are to come, about: columns need not grow step by step. Memory that is not used costs nothing.
+  /// Expected number of events, approximately: avoids growing columns step by step. Unused memory costs nothing.
   void reserve(std::size_t events);
   /// A request that failed. How many segment changes there were is set here.
   void add_out_of_memory(const Event& event, OutOfMemoryDetails details);
-  /// As Tally::begin, and for segments likewise.
+  /// As Tally::begin, also for segments.
   void begin();
   /// Time, device, and how many live changes there were, are set here.
   void add_segment_change(Device device, std::uint64_t time_ns, SegmentChange change);
-  /// The block that had this slot was given back, and is in use by another stream until complete() or the end. Call
-  /// after the free.
+  /// The block that had this slot was freed, and is in use by another stream until complete() or the end. Call after
+  /// the free.
   void defer_free(SlotId slot);
-  /// Adds to Blocks::metadata. Nothing for an invalid text, or where the slot never had a block.
+  /// Adds to Blocks::metadata. Does nothing for an invalid text, or if the slot never had a block.
   void add_metadata(SlotId slot, StringId text);
-  /// What was held back is free.
+  /// Completes a delayed free.
   void complete(std::uint64_t time_ns, SlotId slot);
   /// As Tally::add_totals.
   void add_totals(Device device, std::uint64_t time_ns, const AllocatorTotals& totals);
   /// As Samples::add.
   void add_sample(const SampleRecord& record);
-  /// Steps no longer fit their 32-bit indexes: what was added since is missing, and finish() must not be called.
+  /// Steps no longer fit their 32-bit indexes: later events are missing, and finish() must not be called.
   [[nodiscard]] bool full() const { return full_; }
   [[nodiscard]] const Tally& tally() const { return tally_; }
-  /// What was built so far, without copying the blocks: valid until something is added. `definitions` are the
-  /// recording's up to now. `growing`: as Source has it, `window_began_ns` as Overview. full() must not be true.
+  /// The store so far, without copying the blocks: valid until something is added. `definitions` are the recording's up
+  /// to now. `growing`: as in Source, `window_began_ns`: as in Overview. full() must not be true.
   [[nodiscard]] const Store& so_far(std::string path, Definitions definitions, bool growing,
                                     std::optional<std::uint64_t> window_began_ns);
   /// Ends the building. `definitions` are the complete ones of the recording.

@@ -1,4 +1,4 @@
-// What the recorded process held at one time by its own events. Sizes and times as in store.h.
+// Memory of the recorded process at one time by its own events. Sizes and times as in store.h.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace tidemark {
 
-/// What one stack held on one device.
+/// Memory of one stack on one device.
 struct StackUsage {
   std::uint8_t device = 0;  ///< index into Overview::devices
   StackId stack;            ///< invalid: blocks recorded without a stack
@@ -21,11 +21,11 @@ struct StackUsage {
   bool operator==(const StackUsage&) const = default;
 };
 
-/// After all events up to a time, those at exactly that time included.
+/// After all events up to a time, including events at exactly that time.
 struct HeldMemory {
   struct OnDevice {
     std::uint64_t allocated_bytes = 0;
-    std::optional<std::uint64_t> reserved_bytes;  ///< none where the allocator reported none by then
+    std::optional<std::uint64_t> reserved_bytes;  ///< nullopt if the allocator reported none by then
 
     bool operator==(const OnDevice&) const = default;
   };
@@ -38,9 +38,9 @@ struct HeldMemory {
 class EventsSoFar {
  public:
   virtual ~EventsSoFar() = default;
-  /// What is held by the events so far.
+  /// Memory held according to the events so far.
   [[nodiscard]] virtual HeldMemory held() const = 0;
-  /// Time of the last event: of those so far while a file is read, of all where they are known already. None without
+  /// Time of the last event: so far while a file is read, or of all events if they are known already. nullopt without
   /// events.
   [[nodiscard]] virtual std::optional<std::uint64_t> last_event_ns() const = 0;
 };

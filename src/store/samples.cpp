@@ -9,7 +9,7 @@ void add_time(std::vector<std::uint64_t>& times, std::uint64_t time_ns) {
   times.push_back(times.empty() ? time_ns : std::max(times.back(), time_ns));
 }
 
-/// Where a record goes.
+/// Adds a record to its column.
 struct Adder {
   Samples& samples;
 

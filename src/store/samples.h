@@ -1,4 +1,4 @@
-// What the recorder read of devices and of the host while the program ran, as columns. Times as in Store.
+// The recorder's samples of devices and of the host during the run, as columns. Times as in Store.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct DeviceSeries {
   std::vector<std::optional<std::uint32_t>> utilization_percent;
   std::vector<std::optional<std::int32_t>> temperature_celsius;
   std::vector<std::optional<std::uint32_t>> power_milliwatts;
-  std::vector<DeviceProcessesSample> processes;  ///< with times of their own, which never decrease either
+  std::vector<DeviceProcessesSample> processes;  ///< with separate times, which also never decrease
 };
 
 /// The host: entry n of every column belongs to time_ns[n]; times never decrease. Meanings as in HostSample.
@@ -52,14 +52,14 @@ struct Samples {
   std::vector<DeviceSeries> devices;  ///< by SampledDeviceId
   HostSeries host;
   std::vector<HostPartsSample> host_parts;  ///< times never decrease
-  std::vector<KilledProcess> killed;        ///< in the order in which they were found
-  std::vector<SlowDriverCall> slow_calls;   ///< in the order in which they returned, or nearly so
+  std::vector<KilledProcess> killed;        ///< in the order of detection
+  std::vector<SlowDriverCall> slow_calls;   ///< in the order of return, approximately
 
   /// Appends a record, as TraceReader gives them. A time before the one before it counts as that one.
   void add(const SampleRecord& record);
 };
 
-/// The last entry of a column of times that is not after `time_ns`; none when all are.
+/// The last entry of a column of times that is not after `time_ns`; nullopt if all are.
 [[nodiscard]] std::optional<std::size_t> latest_until(const std::vector<std::uint64_t>& times, std::uint64_t time_ns);
 
 }  // namespace tidemark

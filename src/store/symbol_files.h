@@ -1,5 +1,5 @@
-// Whether this process opens the ELF files that recordings name. A process that answers others opens none: a recording
-// could name any file of the machine.
+// Whether this process may open the ELF files that recordings name. Servers open none: a recording could name any file
+// of the machine.
 #pragma once
 
 namespace tidemark {

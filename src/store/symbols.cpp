@@ -112,7 +112,7 @@ struct ElfFunction {
   std::uint64_t address;
   std::uint64_t size;
   std::uint32_t name;  // offset into the string table
-  std::uint8_t rank;   // which of several names of one address to show: the smallest
+  std::uint8_t rank;   // selects among several names of one address: the smallest is shown
 };
 
 namespace {
@@ -154,7 +154,7 @@ Elf_Scn* symbol_section(Elf* elf, GElf_Shdr* header) {
   return found;
 }
 
-// Global names before weak before local ones: what a person calls the function.
+// Global names before weak before local ones: usual names of functions.
 std::uint8_t binding_rank(unsigned char binding) {
   if (binding == STB_GLOBAL) return 0;
   return binding == STB_WEAK ? 1 : 2;
@@ -200,7 +200,7 @@ ElfSymbols::~ElfSymbols() = default;
 Result<std::unique_ptr<ElfSymbols>> ElfSymbols::open(const std::string& path, const std::string& build_id) {
   if (!opens_symbol_files) return Error{"is outside of what this process reads"};
   auto impl = std::make_unique<Impl>();
-  auto file = open_regular_file(path);  // which the recording names
+  auto file = open_regular_file(path);  // a path from the recording
   if (!file) return file.error();
   impl->file = std::move(*file);
   if (elf_version(EV_CURRENT) == EV_NONE) return Error{"libelf is too old"};

@@ -17,7 +17,7 @@ namespace tidemark {
 /// libraries of hundreds of megabytes open in milliseconds. Read-only after opening, but not thread-safe.
 class ElfSymbols {
  public:
-  /// `build_id` is hex, as recorded; empty when the recorded file had none. Fails, saying why, for anything but a
+  /// `build_id` is hex, as recorded; empty if the recorded file had none. Fails, with a reason, for anything except a
   /// regular ELF file with that build-id and with function symbols.
   static Result<std::unique_ptr<ElfSymbols>> open(const std::string& path, const std::string& build_id);
   ~ElfSymbols();
@@ -38,27 +38,28 @@ struct FrameName {
   Location::Kind kind = Location::Kind::python;  ///< python or native
   std::string function;    ///< "Linear.forward"; native: demangled, or "libfoo.so+0x1234" without a symbol
   std::string file;        ///< Python: source file. Native: path of the ELF file. May be empty
-  std::uint32_t line = 0;  ///< 0 = unknown; of native code known in imported files only
+  std::uint32_t line = 0;  ///< 0 = unknown; for native code only known in imported files
   CompiledGraph graph = CompiledGraph::none;  ///< as in Location
-  std::string source_nodes = {};              ///< likewise
-  bool is_module = false;  ///< python: the call of a torch.nn.Module, whose path `function` is; without a file
+  std::string source_nodes = {};              ///< as in Location
+  bool is_module = false;  ///< python: the call of a torch.nn.Module, with its path as `function`; without a file
 };
 
 /// Why native frames of a file have no names.
 struct MissingSymbols {
   std::string path;
-  std::optional<std::string> error;  ///< why the file cannot be read; none: it has no symbol at these addresses
-  std::uint64_t locations = 0;       ///< how many places of the file were asked for and have no name
+  std::optional<std::string> error;  ///< reason why the file cannot be read; nullopt: it has no symbol at these
+                                     ///< addresses
+  std::uint64_t locations = 0;       ///< number of requested places of the file without a name
 };
 
-/// The frame below which a stack is that of the forward side of an autograd node, or the node itself.
+/// The callees of this frame are the stack of the forward side of an autograd node, or the node itself.
 inline constexpr std::string_view kBackwardFrame = "(backward)";
 
-/// Locations of a stack from the outermost frame to the innermost; empty for an invalid id. Ends also where a damaged
+/// Locations of a stack from the outermost frame to the innermost; empty for an invalid id. Also ends if a damaged
 /// stack leads back to itself.
 [[nodiscard]] std::vector<LocationId> frames_of(const Definitions& definitions, StackId stack);
 
-/// Names Locations, opening ELF files only when one of their places is asked for. Not thread-safe (it caches). The
+/// Names Locations, opening ELF files only when one of their places is requested. Not thread-safe (it caches). The
 /// Definitions must outlive it and not grow.
 class Symbols {
  public:
@@ -67,7 +68,7 @@ class Symbols {
   /// Valid as long as the Symbols.
   const FrameName& name(LocationId location);
   [[nodiscard]] std::vector<LocationId> frames(StackId stack) const { return frames_of(definitions_, stack); }
-  /// Of the files asked for so far, by path.
+  /// Of the files requested so far, by path.
   [[nodiscard]] std::vector<MissingSymbols> missing() const;
 
  private:
@@ -82,7 +83,7 @@ class Symbols {
   FrameName resolve(const Location& location);
 
   const Definitions& definitions_;
-  std::vector<std::unique_ptr<FrameName>> names_;  // by location; null = not asked for yet
+  std::vector<std::unique_ptr<FrameName>> names_;  // by location; null = not requested yet
   std::vector<Module> modules_;
 };
 

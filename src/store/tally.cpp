@@ -37,7 +37,7 @@ std::uint32_t Tally::usage_index(StackId stack, std::uint8_t device) {
     link = &usage.next;
   }
   const auto index = static_cast<std::uint32_t>(usages_.size());
-  *link = index;  // before emplace_back, which may move what link points into
+  *link = index;  // before emplace_back, which may move the target of link
   Usage& usage = usages_.emplace_back();
   usage.stack = stack;
   usage.device = device;

@@ -1,8 +1,8 @@
-// The one pass over the events: totals of each device, and what each stack held at the peak.
+// The single pass over the events: totals of each device, and the memory of each stack at the peak.
 //
 // Memory grows with devices, stacks and blocks alive at one time, not with events; every event costs O(1). The stacks
 // at the peak are kept without copying them at each new peak: a stack's share is saved only when it first changes after
-// a peak (the peak's number tells), so what did not change since then still has its value.
+// a peak (identified by the peak's number), so unchanged stacks still have their value.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class Tally final : public EventsSoFar {
  public:
   Tally();
 
-  /// What an event did, for those who keep more than totals.
+  /// Effect of an event, for consumers that keep more than totals.
   struct Effect {
     enum class Kind : std::uint8_t { none, birth, death };
     Kind kind = Kind::none;
@@ -54,12 +54,12 @@ class Tally final : public EventsSoFar {
   /// Active minus allocated.
   [[nodiscard]] std::uint64_t pending(std::uint8_t device) const { return running_[device].pending; }
 
-  /// Index of a device, which is added if it is new; none beyond kMaxDevices.
+  /// Index of a device, which is added if it is new; nullopt beyond kMaxDevices.
   std::optional<std::uint8_t> find_device(Device device);
   /// Time of the latest event.
   [[nodiscard]] std::uint64_t now_ns() const { return now_ns_; }
 
-  /// What the pass has given so far; `definitions` are the recording's up to now.
+  /// Result of the pass so far; `definitions` are the recording's up to now.
   [[nodiscard]] Overview so_far(std::string path, Definitions definitions) const {
     return Tally(*this).finish(std::move(path), std::move(definitions));
   }
@@ -80,7 +80,7 @@ class Tally final : public EventsSoFar {
     bool knows_active = false;
   };
 
-  // What one stack holds on one device now, and held at the peak numbered `peak`.
+  // Memory of one stack on one device now, and at the peak numbered `peak`.
   struct Usage {
     std::uint64_t bytes = 0;
     std::uint64_t blocks = 0;
@@ -107,7 +107,7 @@ class Tally final : public EventsSoFar {
   std::vector<std::uint32_t> usage_of_stack_;  // by stack id + 1: first entry of usages_
   std::vector<Usage> usages_;
   std::vector<std::uint32_t> usage_of_slot_;
-  std::vector<std::uint32_t> driver_usages_;  // those on devices of the driver
+  std::vector<std::uint32_t> driver_usages_;  // usages on devices of the driver
   std::uint64_t now_ns_ = 0;
   std::uint64_t live_changes_ = 0;
   std::uint64_t ignored_ = 0;  // events of devices beyond kMaxDevices

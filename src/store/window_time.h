@@ -1,5 +1,5 @@
-// Times from the beginning of a window of a longer recording on. Such a window begins with the blocks that were alive
-// then (LiveBlocks::lead_in), which are there before its first event.
+// Times relative to the beginning of a window of a longer recording. Such a window begins with the blocks that were
+// alive then (LiveBlocks::lead_in), which exist before its first event.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace tidemark {
 /// Takes the events of a recording in order. Not thread-safe.
 class WindowTime {
  public:
-  /// Takes an event over where it belongs to what a window begins with.
+  /// Consumes an event if it belongs to the initial blocks of a window.
   template <typename Consumer>
   bool take_lead_in(const Event& event, Consumer& consumer) {
     if (state_ == State::before) {
