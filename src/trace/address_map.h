@@ -7,8 +7,8 @@
 
 namespace tidemark {
 
-/// Open addressing with linear probing, at most half full. Erasing shifts what follows back into the gap, so that no
-/// tombstones slow later look-ups down however long the recording. Not thread-safe.
+/// Open addressing with linear probing, at most half full. Erasing shifts later entries back into the gap, so that no
+/// tombstones slow look-ups down in a long recording. Not thread-safe.
 class AddressMap {
  public:
   static constexpr std::uint32_t kAbsent = ~std::uint32_t{0};
@@ -30,7 +30,7 @@ class AddressMap {
     ++count_;
   }
 
-  /// Removes the key and gives its slot, or kAbsent when there is none.
+  /// Removes the key and returns its slot, or kAbsent if it is absent.
   std::uint32_t take(std::uint64_t address, std::uint32_t device) {
     std::size_t gap = home(address, device);
     while (entries_[gap].slot != kAbsent && !entries_[gap].matches(address, device)) gap = next(gap);

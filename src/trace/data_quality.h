@@ -16,13 +16,13 @@
 
 namespace tidemark {
 
-/// How bad an issue is, in order: `info` explains, the others say what went wrong.
+/// Severity of an issue, in order: `info` explains, the others report problems.
 enum class Severity : std::uint8_t { info, warning, error };
 
 inline constexpr EnumName<Severity> kSeverityNames[] = {
     {Severity::info, "info"}, {Severity::warning, "warning"}, {Severity::error, "error"}};
 
-/// What QualityIssue::count counts.
+/// Unit of QualityIssue::count.
 enum class QualityUnit : std::uint8_t {
   none,  ///< there is no count
   allocations,
@@ -196,10 +196,10 @@ struct QualityParam {
   bool operator==(const QualityParam&) const = default;
 };
 
-/// Something to know about how good the data is. Numbers and names only: query/words makes the sentence.
+/// An issue of data quality. Numbers and names only: query/words formats the sentence.
 struct QualityIssue {
   QualityId id;
-  std::optional<std::uint64_t> count;  ///< in the unit of the table; none where that is `none`
+  std::optional<std::uint64_t> count;  ///< in the unit of the table; nullopt if that is `none`
   std::vector<QualityParam> params = {};
   bool operator==(const QualityIssue&) const = default;
 };

@@ -14,7 +14,7 @@ namespace {
 
 using format::RecordKind;
 
-/// Gives `use` the table that records of this kind add to. False for a kind that has none.
+/// Calls `use` with the table for records of this kind. False for a kind without a table.
 template <typename Use>
 bool with_table(std::uint64_t kind, Definitions& all, const Use& use) {
   const auto given = [&use](auto& table) {

@@ -1,4 +1,5 @@
-// Definitions to the records of definitions frames, and back: interns what events refer to, and packs what is new.
+// Encodes definitions as records of definitions frames, and decodes them: interns referenced values, and packs new
+// ones.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +21,7 @@ namespace tidemark {
 /// Not thread-safe. Keeps every string and key it was given, for as long as it lives.
 class DefinitionEncoder {
  public:
-  // The same argument gives the same id. An id inside an argument that is not defined here counts as none.
+  // Equal arguments give equal ids. Undefined ids inside an argument count as none.
   StringId string(std::string_view text);
   LocationId location(const Location& location);
   StackId stack(StackId parent, LocationId location);
@@ -84,24 +85,24 @@ class DefinitionEncoder {
   Body scratch_;
 };
 
-/// Called after each record with its kind (perhaps an unknown one); what it defined is the last entry of its table.
+/// Called after each record with its kind (perhaps an unknown one); the new definition is the last entry of its table.
 using RecordObserver = std::function<void(format::RecordKind)>;
 
 /// Not thread-safe.
 class DefinitionDecoder {
  public:
-  /// What the tables may take: zstd makes a thousandth of what repeats, so files of strangers could fill any memory.
+  /// Maximum memory of the tables: zstd compresses repetition a thousandfold, so untrusted files could fill any memory.
   /// The definitions of recordings take 3 to 9 times their bytes in the file.
   static constexpr std::uint64_t kMemoryBytes = std::uint64_t{64} << 20;
   static constexpr std::uint64_t kMemoryPerStoredByte = 100;
 
-  /// Adds the payload's records to `definitions`, which is the same object in every call. `payload` must have
-  /// Frame::kPadding readable bytes behind it, and takes `stored_bytes` in the file. The error says what is wrong with
-  /// it, without file and offset; the records before the wrong one have been added then.
+  /// Adds the payload's records to `definitions`, which must be the same object in every call. `payload` must have
+  /// Frame::kPadding readable bytes after it, and takes `stored_bytes` in the file. The error describes the problem
+  /// without file and offset; the records before the invalid one have been added.
   Result<void> decode(std::span<const std::uint8_t> payload, std::uint64_t stored_bytes, Definitions& definitions,
                       const RecordObserver& observe = {});
 
-  /// Records of a kind this code does not know.
+  /// Records of an unknown kind.
   [[nodiscard]] std::uint64_t unknown_records() const { return unknown_records_; }
 
  private:

@@ -14,7 +14,7 @@
 
 namespace tidemark {
 
-/// Files and rings write a number below 0 where a pid, tid or rank is not known.
+/// Files and rings store a negative number for an unknown pid, tid or rank.
 template <typename Number>
 [[nodiscard]] constexpr std::optional<Number> unless_negative(Number value) {
   return value < 0 ? std::nullopt : std::optional(value);
@@ -45,16 +45,16 @@ struct ThreadInfo {
 /// A mapped ELF file that native locations point into.
 struct ModuleInfo {
   StringId path;
-  std::string build_id;            ///< hex, empty when the file has none
+  std::string build_id;            ///< hex, empty if the file has none
   std::uint64_t load_address = 0;  ///< load bias: address in memory - load_address = address in the file's symbol table
 };
 
-/// Which graph of a model, compiled by torch.compile, code belongs to.
+/// The graph of a model, compiled by torch.compile, that code belongs to.
 enum class CompiledGraph : std::uint8_t {
-  none = 0,  ///< the code is not compiled
+  none = 0,  ///< not compiled
   forward = 1,
   backward = 2,
-  inference = 3,  ///< a forward pass whose backward pass was never asked for
+  inference = 3,  ///< a forward pass that was compiled without a backward pass
   unknown = 4,
 };
 inline constexpr EnumName<CompiledGraph> kCompiledGraphNames[] = {
@@ -64,15 +64,15 @@ inline constexpr EnumName<CompiledGraph> kCompiledGraphNames[] = {
     {CompiledGraph::unknown, "unknown"},
 };
 
-/// One place in a program. Python: file, function, line. Native: module and offset, named when reading; or named by
-/// whoever wrote the file (only imported files have these), with whatever of file, function and line was known.
+/// One place in a program. Python: file, function, line. Native: module and offset, named when reading; or named by the
+/// writer of the file (only in imported files), with the known ones of file, function and line.
 struct Location {
   enum class Kind : std::uint8_t { python = 0, native = 1, named_native = 2 };
   Kind kind = Kind::python;
   StringId file;              ///< python, named_native
-  StringId function;          ///< python: the qualified name where the interpreter has one; named_native
+  StringId function;          ///< python: the qualified name if the interpreter has one; named_native
   std::uint32_t line = 0;     ///< python, named_native; 0 = unknown
-  ModuleId module;            ///< native; invalid when the address was in no known module
+  ModuleId module;            ///< native; invalid if the address was in no known module
   std::uint64_t offset = 0;   ///< native: return address - 1 - load_address, or the absolute address without a module
   NnModuleId nn_module = {};  ///< python: the torch.nn.Module that this frame calls; invalid in all other frames
   /// python: of a line that torch.compile generated, and of the program's lines that it was made from. In stacks these
@@ -82,38 +82,39 @@ struct Location {
       {};  ///< python: of a generated line: names of the graph's nodes that it stands for, "x, linear_1"
 };
 
-/// A node of the tree of stacks: a stack is its node's location and those of its parents up to the root.
+/// A node of the tree of stacks: a stack consists of its node's location and the locations of its parents up to the
+/// root.
 struct StackNode {
   StackId parent;  ///< invalid for an outermost frame; always smaller than this node's own id
   LocationId location;
 };
 
-/// An object of torch.nn.Module whose call is in a recorded stack, or that such a module contains. Two objects have two
-/// ids, also where one got the address of the other after its death.
+/// A torch.nn.Module object with a call in a recorded stack, or contained in such a module. Two objects have two ids,
+/// even if one got the address of the other after its death.
 struct NnModule {
   std::uint64_t address = 0;  ///< of the Python object
 };
 
-/// What a module is called. Asked for while the program runs: one that was never found below an outermost module has no
+/// The name of a module, read while the program runs: a module that was never found below an outermost module has no
 /// name. A later name of the same module replaces an earlier one.
 struct NnModuleName {
   NnModuleId module;
-  NnModuleId root;  ///< the outermost module below which it was found; itself for that
+  NnModuleId root;  ///< the outermost module below which it was found; itself for an outermost module
   StringId path;    ///< dotted, below `root`: "model.layers.3.mlp"; "" for `root` itself
   StringId type;    ///< qualified name of its class: "torch.nn.modules.linear.Linear"
 };
 
-/// A tensor of a model or its optimizer at one time, as the program's own objects had it.
+/// A tensor of a model or its optimizer at one time, read from the program's objects.
 struct ModelTensor {
   enum class Role : std::uint8_t { parameter = 1, buffer = 2, gradient = 3, optimizer_state = 4 };
   Role role = Role::parameter;
   Device device;
   bool requires_grad = false;       ///< of the parameter
-  std::uint64_t time_ns = 0;        ///< when the program was asked
+  std::uint64_t time_ns = 0;        ///< when the program's objects were read
   std::uint64_t address = 0;        ///< of the tensor's storage: a block's, or inside one
   std::uint64_t storage_bytes = 0;  ///< of the storage, which other tensors may share
   std::uint64_t bytes = 0;          ///< of the tensor: number of elements * bytes of one
-  NnModuleId module;                ///< that has the parameter or buffer; invalid: not known
+  NnModuleId module;                ///< module of the parameter or buffer; invalid: unknown
   StringId name;                    ///< of the parameter or buffer in its module: "weight"
   StringId state;                   ///< optimizer_state: its key, "exp_avg"; otherwise invalid
   StringId dtype;                   ///< "float32"
@@ -127,10 +128,11 @@ inline constexpr EnumName<ModelTensor::Role> kTensorRoleNames[] = {
     {ModelTensor::Role::optimizer_state, "optimizer_state"},
 };
 
-/// What the autograd nodes that ran while memory was allocated have in common: with Event::node_sequence one of them.
+/// Properties shared by the autograd nodes that ran while memory was allocated: together with Event::node_sequence, one
+/// node.
 struct AutogradNode {
   StringId type;            ///< class: "torch::autograd::generated::AddmmBackward0"
-  ThreadId forward_thread;  ///< that made the node in its forward pass; invalid: not known
+  ThreadId forward_thread;  ///< thread of the node's forward pass; invalid: unknown
 };
 
 /// Something that is missing from the recording.
@@ -140,7 +142,7 @@ struct Loss {
   std::uint64_t count = 0;  ///< in the unit of the table in trace/data_quality.h
   std::string text = {};    ///< a name, version or error that belongs to it; may be empty
   std::optional<std::uint64_t> limit =
-      {};  ///< that was reached: threads, frames of a stack, bytes of the file, devices
+      {};  ///< the reached limit: threads, frames of a stack, bytes of the file, devices
 };
 
 /// A named moment, or an end of a named range of time. Ranges nest and may overlap; an end belongs to the latest open
@@ -150,7 +152,7 @@ struct Mark {
   Kind kind = Kind::point;
   std::uint64_t time_ns = 0;
   StringId name;
-  ThreadId thread;  ///< that made it; invalid where it is not known
+  ThreadId thread;  ///< thread that made it; invalid if unknown
 };
 
 inline constexpr EnumName<Mark::Kind> kMarkKindNames[] = {
@@ -186,7 +188,7 @@ struct Definitions {
   }
 };
 
-/// How many there are of what records and events refer to.
+/// Numbers of definitions that records and events may refer to.
 struct DefinedIds {
   std::uint32_t strings = 0;
   std::uint32_t locations = 0;
@@ -201,7 +203,7 @@ struct DefinedIds {
     return {count(all.strings), count(all.locations),  count(all.stacks),        count(all.threads),
             count(all.modules), count(all.nn_modules), count(all.autograd_nodes)};
   }
-  /// Where every id counts as defined.
+  /// Counts every id as defined.
   [[nodiscard]] static constexpr DefinedIds any() {
     constexpr std::uint32_t kAll = StringId::kNone;
     return {kAll, kAll, kAll, kAll, kAll, kAll, kAll};

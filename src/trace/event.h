@@ -1,4 +1,4 @@
-// What happened, one event at a time, as a recording's writer takes it and its reader gives it back.
+// A single event, as passed to a recording's writer and returned by its reader.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@
 
 namespace tidemark {
 
-/// Where memory lives, and who handed it out. Up to 99 the numbers are c10::DeviceType's (c10/core/DeviceType.h) and
-/// the blocks those of the framework's allocator. From 100 on they are ours, for what the CUDA driver handed out to any
-/// library of the process, the framework's segments among it.
+/// Kind of device, and the allocator that owns the memory. Numbers up to 99 are c10::DeviceType's
+/// (c10/core/DeviceType.h), with blocks of the framework's allocator. From 100 on they are Tidemark's, for memory that
+/// the CUDA driver allocated for any library of the process, including the framework's segments.
 enum class DeviceType : std::int8_t {
   cpu = 0,
   cuda = 1,
@@ -39,7 +39,7 @@ struct Device {
 
 /// "cpu", "cuda:0", "cuda-driver:0", "cuda-host"; "device-type-9:0" for a type without a name here.
 [[nodiscard]] std::string to_string(Device device);
-/// The device of which to_string() gives this.
+/// The inverse of to_string().
 [[nodiscard]] std::optional<Device> parse_device(std::string_view text);
 
 /// A pool of PyTorch's caching allocator: (0, 0) is the default, others belong to CUDA graphs or torch.cuda.MemPool.
@@ -52,7 +52,7 @@ struct PoolId {
 enum class EventKind : std::uint8_t {
   allocate = 0,       ///< a block was handed out
   free = 1,           ///< a block was given back
-  out_of_memory = 2,  ///< a request failed; `size` is what was asked
+  out_of_memory = 2,  ///< a request failed; `size` is the requested size
   pause = 3,          ///< recording was switched off by the program: events are missing from here on
   resume = 4,         ///< ... and on again
   release = 5,        ///< the allocator gave segments back, with no block: only its totals changed
@@ -63,18 +63,18 @@ inline constexpr EnumName<EventKind> kEventKindNames[] = {
     {EventKind::pause, "pause"},       {EventKind::resume, "resume"}, {EventKind::release, "release"},
 };
 
-/// Number of a block among those alive at one time: dense, reused after a free (see docs/format.md, "slots").
+/// Number of a block among the blocks alive at one time: dense, reused after a free (see docs/format.md, "slots").
 using SlotId = Id<struct SlotTag>;
 
-/// One event. Which fields mean something depends on `kind`; the others are zero or invalid.
+/// One event. `kind` determines which fields are used; the others are zero or invalid.
 struct Event {
   std::uint64_t time_ns = 0;          ///< from the recording's start (ProcessInfo::start_wall_ns is the anchor)
   std::uint64_t address = 0;          ///< allocate, free
   std::uint64_t size = 0;             ///< bytes. free: of the block that died, 0 when its allocation was not seen
   std::uint64_t total_allocated = 0;  ///< bytes, the allocator's own counter after this event, if has_totals
-  std::uint64_t total_reserved = 0;   ///< bytes, likewise
-  SlotId slot;                        ///< allocate, free; invalid for a free whose allocation was not seen
-  StackId stack;                      ///< allocate, out_of_memory; invalid when there is none
+  std::uint64_t total_reserved = 0;   ///< bytes, also the allocator's counter
+  SlotId slot;                        ///< allocate, free; invalid for a free without a recorded allocation
+  StackId stack;                      ///< allocate, out_of_memory; invalid if there is none
   ThreadId thread;
   AutogradNodeId node = {};         ///< allocate, out_of_memory: of the backward pass that the thread is in, if any
   std::uint64_t node_sequence = 0;  ///< with `node`: its number among the nodes that its forward thread made
@@ -84,8 +84,7 @@ struct Event {
   bool has_totals = false;  ///< false on the CPU, whose allocator keeps no totals
 };
 
-/// Of `held` bytes, what is held after that event of `size` bytes of them; other events than allocate and free change
-/// nothing.
+/// The value of `held` bytes after an event of `size` bytes; only allocate and free change it.
 [[nodiscard]] constexpr std::uint64_t held_after(EventKind kind, std::uint64_t size, std::uint64_t held) {
   if (kind == EventKind::allocate) return held + size;
   return kind == EventKind::free ? held - (size < held ? size : held) : held;

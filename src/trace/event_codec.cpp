@@ -16,7 +16,7 @@ namespace {
 
 using format::TagKind;
 
-// Room for what one event may put into a column at most.
+// Maximum size of one event in each column.
 constexpr std::array<std::size_t, format::kColumnCount> kBytesPerEvent = {
     1,                    // tag
     1,                    // time low
@@ -44,7 +44,7 @@ constexpr std::uint64_t kEventsForState = 16;
 
 constexpr std::uint32_t id_code(std::uint32_t id) {
   return id + 1;
-}  // none is 0
+}  // 0 is none
 
 constexpr std::uint8_t kTotalsDetails = format::kTagAllocated | format::kTagReserved;
 constexpr std::uint8_t kTotalsFlags = format::kTagTotals | kTotalsDetails;
@@ -356,8 +356,8 @@ void EventEncoder::append_checkpoint(FrameEncoder& frames, std::vector<std::byte
   bytes_since_state_ = 0;
 }
 
-/// One read position a column. A read past a column's end gives 0 and sets `overrun`; a varint that runs over the end
-/// leaves the position behind it, which finished() sees.
+/// One read position for each column. A read past a column's end gives 0 and sets `overrun`; a varint that crosses the
+/// end leaves the position after it, which finished() detects.
 struct EventDecoder::Columns {
   std::array<const std::uint8_t*, format::kColumnCount> at{};
   std::array<const std::uint8_t*, format::kColumnCount> end{};
@@ -375,7 +375,7 @@ struct EventDecoder::Columns {
     std::array<std::uint64_t, format::kMaxColumns> lengths{};
     for (std::size_t n = 0; n < column_count; ++n) lengths[n] = number();
     if (next > stop) return kNonsense;
-    // Columns behind those known here are a later version's, and passed over.
+    // Columns after the known ones belong to a later version, and are skipped.
     for (std::size_t n = 0; n < column_count; ++n) {
       if (lengths[n] > static_cast<std::uint64_t>(stop - next)) return kNonsense;
       if (n < format::kColumnCount) at[n] = next;
@@ -391,7 +391,7 @@ struct EventDecoder::Columns {
     overrun = true;
     return 0;
   }
-  /// 0 where the column was left out. It is then empty, so that finished() holds.
+  /// 0 if the column was left out. It is then empty, so that finished() holds.
   std::uint64_t varint_or_0(format::Column column) { return at[column] == nullptr ? 0 : varint(column); }
   std::uint8_t byte(format::Column column) {
     if (at[column] < end[column]) [[likely]]

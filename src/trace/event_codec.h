@@ -25,8 +25,8 @@ class EventEncoder {
  public:
   EventEncoder();
 
-  /// Adds an event, and before it a free of the old block when it allocates at an address still alive. There must be
-  /// room. Ids in the event must be defined or none; `slot`, and `size` of a free, are ignored.
+  /// Adds an event, preceded by a free of the old block if it allocates at an address still alive. There must be room.
+  /// Ids in the event must be defined or none; `slot`, and `size` of a free, are ignored.
   void add(const Event& event);
 
   [[nodiscard]] bool empty() const { return count_ == 0; }
@@ -38,14 +38,13 @@ class EventEncoder {
   /// Appends the frame to `out` and starts the next one.
   void append_frame(FrameEncoder& frames, std::vector<std::byte>& out);
 
-  /// Between two frames of events: appends one of what they come to so far, and one of the state after them, where
-  /// that is due. All but the last few events can then be passed over: frames of totals stand for
-  /// format::kMinTotalsEvents or a little more, those of the state for so many bytes of events that they add some
-  /// 3% to them.
+  /// Between two frames of events: appends a frame of totals so far and, if due, a frame of the state. Readers can then
+  /// skip all but the last few events: frames of totals cover format::kMinTotalsEvents events or a little more, and
+  /// frames of the state cover enough bytes of events to add only some 3% to them.
   void append_checkpoint(FrameEncoder& frames, std::vector<std::byte>& out);
 
  private:
-  /// How many columns the frame needs: those at the end that hold nothing but 0 are left out.
+  /// Number of columns of the frame: trailing columns with only 0 are left out.
   [[nodiscard]] std::size_t column_count() const;
 
   struct Buffer {
@@ -66,7 +65,7 @@ class EventEncoder {
   std::uint8_t device_flag(std::uint32_t device);
   std::uint8_t totals_flags(const Event& event, std::uint32_t device, std::uint64_t grown_by);
 
-  /// Of a live block, by slot: what the state frame tells of it beside what EventState has.
+  /// Properties of a live block, by slot, that the state frame contains in addition to EventState.
   struct Origin {
     std::uint64_t time_ns = 0;
     std::uint64_t sequence = 0;
@@ -80,26 +79,26 @@ class EventEncoder {
   AddressMap live_;
   std::vector<Origin> origins_;
   std::vector<DeviceRunningTotals> running_;  ///< by index of the device
-  std::vector<bool> seen_;                    ///< likewise: it had blocks or totals
+  std::vector<bool> seen_;                    ///< by device: it had blocks or totals
   std::uint64_t untold_events_ = 0;           ///< since the latest frame of totals
   std::uint64_t bytes_since_state_ = 0;       ///< of events frames
   bool paused_ = false;
   std::array<Buffer, format::kColumnCount> columns_;
   std::size_t count_ = 0;
-  bool has_sequences_ = false;  ///< the frame under way: a number that is not 0
+  bool has_sequences_ = false;  ///< in the current frame: a number other than 0
   bool has_nodes_ = false;
 };
 
 /// Not thread-safe. Frames must come in the order of the file: each builds on the state after the one before.
 class EventDecoder {
  public:
-  /// Replaces `batch` by the frame's events, whose ids are all in `definitions`. `payload` must have Frame::kPadding
-  /// readable bytes behind it. The error says what is wrong with it, without file and offset; after an error the
-  /// decoder cannot go on.
+  /// Replaces `batch` by the frame's events; all their ids are in `definitions`. `payload` must have Frame::kPadding
+  /// readable bytes after it. The error describes the problem without file and offset; after an error the decoder
+  /// cannot continue.
   Result<void> decode(std::span<const std::uint8_t> payload, const Definitions& definitions, std::vector<Event>& batch);
 
-  /// Goes on behind a state frame, whatever was decoded before. Replaces `batch` by what a recording begins with that
-  /// knows nothing else of the time before. The payload and errors as those of decode().
+  /// Continues after a state frame, regardless of earlier frames. Replaces `batch` by the initial events of a recording
+  /// without earlier data. The payload and errors are as in decode().
   Result<void> begin_at_state(std::span<const std::uint8_t> payload, const Definitions& definitions,
                               std::vector<Event>& batch);
 

@@ -1,5 +1,5 @@
-// What writer and reader of a recording both remember while they go through its events: live blocks by slot, and what
-// the next value of each column is expected to be. Both sides make the same calls in the same order.
+// State of both writer and reader of a recording during a pass over its events: live blocks by slot, and the predicted
+// next value of each column. Both sides make the same calls in the same order.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ namespace tidemark {
 /// Not thread-safe. take() and give_back() cost a few nanoseconds whatever the number of slots.
 class SlotPool {
  public:
-  /// The lowest number that is not in use; count() grows by one when all below it are.
+  /// The lowest free number; count() grows by one if all below it are used.
   std::uint32_t take() {
     while (lowest_group_ < groups_.size() && groups_[lowest_group_] == 0) ++lowest_group_;
     if (lowest_group_ == groups_.size()) return count_++;
@@ -53,8 +53,8 @@ class SlotPool {
   static unsigned lowest_bit(std::uint64_t bits) { return static_cast<unsigned>(std::countr_zero(bits)); }
   static void clear_lowest(std::uint64_t& bits) { bits &= bits - 1; }
 
-  // Bit n of words_ says that slot n is free; bit n of blocks_ that word n is not zero; bit n of groups_ likewise for
-  // blocks_. One group stands for 262,144 slots; lowest_group_ is below or at the first group that is not zero.
+  // Bit n of words_: slot n is free; bit n of blocks_: word n is not zero; bit n of groups_: word n of blocks_ is not
+  // zero. One group covers 262,144 slots; lowest_group_ is at or below the first group that is not zero.
   std::vector<std::uint64_t> words_;
   std::vector<std::uint64_t> blocks_;
   std::vector<std::uint64_t> groups_;
@@ -85,7 +85,7 @@ class EventState {
   std::uint64_t sequence = 0;       ///< of the previous allocation or failure
   std::uint64_t node_sequence = 0;  ///< of the previous one with a node
 
-  /// Index of a device, new ones at the end. Events of one device mostly follow each other: those cost a comparison.
+  /// Index of a device, new ones at the end. Consecutive events are mostly of one device: those cost a comparison.
   std::uint32_t device_index(Device wanted) {
     if (wanted == devices_[looked_up_].device) return looked_up_;
     const auto key = static_cast<std::uint16_t>((static_cast<std::uint8_t>(wanted.type) << 8) |
@@ -97,12 +97,12 @@ class EventState {
   }
   [[nodiscard]] DeviceTotals& totals(std::uint32_t index) { return devices_[index]; }
 
-  /// Where a block of this size is expected: where one of that size (strictly: of that hash) was freed last. Allocators
-  /// like to give back what fits exactly.
+  /// Predicted address of a block of this size: the latest freed address of this size (strictly: of this hash).
+  /// Allocators often reuse an exact fit.
   [[nodiscard]] std::uint64_t expected_address(std::uint64_t size) const { return freed_at_[hash<kFreedBits>(size)]; }
 
-  /// Addresses of earlier allocations, for those that come again elsewhere than expected: malloc under Python draws
-  /// from the same two thousand or so in an order that has no rule, and their numbers here are shorter than they are.
+  /// Addresses of earlier allocations that may repeat out of the predicted order: malloc under Python uses the same two
+  /// thousand or so in an irregular order, and their numbers here are shorter than the addresses.
   static constexpr std::uint64_t kRecentAddresses = 4096;
   [[nodiscard]] static std::uint64_t recent_index(std::uint64_t address) { return hash<kRecentBits>(address); }
   [[nodiscard]] std::uint64_t recent_address(std::uint64_t index) const { return recent_[index]; }
@@ -139,7 +139,7 @@ class EventState {
     return slot;
   }
 
-  /// The block in a slot, or null when none is alive there.
+  /// The block in a slot, or null if none is alive there.
   [[nodiscard]] const Block* live(std::uint64_t slot) const {
     return slot < blocks_.size() && blocks_[slot].alive ? &blocks_[slot] : nullptr;
   }

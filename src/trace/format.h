@@ -11,19 +11,19 @@ namespace tidemark::format {
 
 inline constexpr std::array<std::uint8_t, 8> kMagic = {0x89, 'T', 'I', 'D', 'E', '\r', '\n', 0x1A};
 
-/// Version this code writes, and the oldest reader that can still make sense of it.
+/// Version written by this code, and the oldest reader that can still read it.
 inline constexpr std::uint16_t kVersion = 1;
 inline constexpr std::uint16_t kMinimumReader = 1;
 
 inline constexpr std::size_t kFileHeaderBytes = 16;
 inline constexpr std::size_t kFrameHeaderBytes = 16;
 
-/// No frame's payload is larger, compressed or not: what a reader may have to allocate for a file of strangers.
+/// Maximum size of a frame's payload, compressed or not: bounds a reader's allocation for untrusted files.
 inline constexpr std::uint32_t kMaxPayloadBytes = 16U << 20;
 inline constexpr std::size_t kMaxFrameEvents = 16384;
-/// A totals frame stands for so many events at least: what is less costs little to read.
+/// Minimum number of events that a totals frame covers: fewer are fast to read.
 inline constexpr std::uint64_t kMinTotalsEvents = 4096;
-/// A state frame has no more blocks, and no slot from here on: what a reader may have to allocate for one.
+/// Maximum number of blocks, and of slots, in a state frame: bounds a reader's allocation.
 inline constexpr std::uint64_t kMaxStateBlocks = std::uint64_t{1} << 17;
 inline constexpr std::uint64_t kMaxStateSlots = std::uint64_t{1} << 20;
 /// Longer strings are cut when writing.
@@ -35,7 +35,7 @@ inline constexpr EnumName<FrameType> kFrameTypeNames[] = {{FrameType::definition
                                                           {FrameType::samples, "samples"},
                                                           {FrameType::totals, "totals"},
                                                           {FrameType::state, "state"}};
-/// The last of the types that this code knows.
+/// The last known type.
 inline constexpr FrameType kLastFrameType = FrameType::state;
 inline constexpr std::uint8_t kFrameVersion = 1;
 inline constexpr std::uint16_t kFlagZstd = 1;
@@ -80,8 +80,10 @@ inline constexpr std::uint8_t kTagKindMask = 0x07;
 inline constexpr std::uint8_t kTagThread = 0x08;     ///< thread differs from the previous event's: in the thread column
 inline constexpr std::uint8_t kTagDevice = 0x10;     ///< device differs from the previous one: in the device column
 inline constexpr std::uint8_t kTagTotals = 0x20;     ///< has_totals
-inline constexpr std::uint8_t kTagAllocated = 0x40;  ///< total_allocated is not as expected: in the totals column
-inline constexpr std::uint8_t kTagReserved = 0x80;   ///< total_reserved likewise
+inline constexpr std::uint8_t kTagAllocated = 0x40;  ///< total_allocated differs from the prediction: in the totals
+                                                     ///< column
+inline constexpr std::uint8_t kTagReserved = 0x80;   ///< total_reserved differs from the prediction: in the totals
+                                                     ///< column
 
 /// The address of an unknown free that frees no block: the allocator released segments.
 inline constexpr std::uint64_t kNoBlock = 0;
@@ -91,7 +93,7 @@ inline constexpr std::uint64_t kAddressExpected = 0;
 inline constexpr std::uint64_t kAddressNew = 1;     ///< a difference follows
 inline constexpr std::uint64_t kAddressRecent = 2;  ///< plus the index among the recent addresses
 
-/// Columns of an events frame, in the order in which the payload holds them.
+/// Columns of an events frame, in the order of the payload.
 enum Column : std::size_t {
   kTag,
   kTimeLow,
@@ -103,7 +105,7 @@ enum Column : std::size_t {
   kStack,
   kSlot,
   kTotals,
-  kSequence,  ///< from here on: left out where all of its numbers are 0
+  kSequence,  ///< from here on: left out if all of its numbers are 0
   kNode,
   kNodeSequence,
   kColumnCount

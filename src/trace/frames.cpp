@@ -111,7 +111,7 @@ void FrameEncoder::append(format::FrameType type, std::span<const ByteSpan> part
   std::byte* header = out.data() + at;
   std::byte* payload = header + format::kFrameHeaderBytes;
 
-  // One byte less than the raw payload is all the room: what does not fit is stored as it is.
+  // The room is one byte less than the raw payload: if the compressed one does not fit, the raw one is stored.
   std::size_t stored = may_compress && raw_size > 1 ? compress(parts, raw_size, {payload, raw_size - 1}) : 0;
   const bool compressed = stored != 0;
   if (!compressed) {

@@ -32,9 +32,9 @@ class FrameEncoder {
   FrameEncoder(const FrameEncoder&) = delete;
   FrameEncoder& operator=(const FrameEncoder&) = delete;
 
-  /// Appends a frame whose payload is `parts` one after the other (together at most kMaxPayloadBytes), compressed when
-  /// that makes it smaller. The compressor starts a new block after each part, so that each is coded with statistics of
-  /// its own: columns of different nature in one block would cost about a bit more a value.
+  /// Appends a frame with the concatenated `parts` as its payload (together at most kMaxPayloadBytes), compressed if
+  /// that is smaller. The compressor starts a new block after each part, so that each is coded with separate
+  /// statistics: columns of different nature in one block would cost about a bit more a value.
   void append(format::FrameType type, std::span<const ByteSpan> parts, std::vector<std::byte>& out) {
     append(type, parts, true, out);
   }
@@ -70,14 +70,14 @@ struct Frame {
   static constexpr std::size_t kPadding = 16;
 };
 
-/// Where and why reading stopped before the end of the file.
+/// Place and reason of the end of reading before the end of the file.
 struct Damage {
   std::uint64_t offset = 0;  ///< of the first byte not used
   std::uint64_t bytes = 0;   ///< from there to the end of the file (of a pipe: as far as it was read)
   std::string text;          ///< for people; names the offset
 };
 
-/// What bytes at the end of a file are that are no whole frame.
+/// Meaning of an incomplete frame at the end of a file.
 enum class FileEnd : std::uint8_t {
   torn,     ///< damage
   growing,  ///< the beginning of a frame that is being written
@@ -92,16 +92,16 @@ class FrameReader {
   FrameReader(const FrameReader&) = delete;
   FrameReader& operator=(const FrameReader&) = delete;
 
-  /// False at the end of the file, or where it is damaged: then damage() says so. Where the end is growing, a later
-  /// call goes on with what was written meanwhile. With `only`, frames of other types are passed over: their payload is
-  /// empty and their checksum not compared.
+  /// False at the end of the file, or at damage, which damage() describes. If the end is growing, a later call
+  /// continues with the bytes written meanwhile. With `only`, frames of other types are skipped: their payload is empty
+  /// and their checksum is not compared.
   Result<bool> next(Frame& frame, std::optional<format::FrameType> only = std::nullopt) {
     return next(frame, [&only](const Frame& of) { return !only || of.type == static_cast<std::uint8_t>(*only); });
   }
-  /// The same, where `wanted(frame)`, called with what its header says, tells which are not passed over.
+  /// The same; skips frames for which `wanted(frame)`, called after the header was read, is false.
   Result<bool> next(Frame& frame, const std::function<bool(const Frame&)>& wanted);
 
-  /// Ends the reading at `frame`, whose content turned out to be nonsense.
+  /// Ends reading at `frame`, which has invalid content.
   void reject(const Frame& frame, const std::string& why);
 
   /// From now on the end is torn.
@@ -116,8 +116,8 @@ class FrameReader {
 
  private:
   FrameReader(std::unique_ptr<ByteStream> stream, FileEnd end);
-  /// The first `size` bytes from where the frame begins, fewer only at the end; valid until the next call. Memory grows
-  /// with the bytes that are really in the file, not with `size`.
+  /// The first `size` bytes from the beginning of the frame, fewer only at the end; valid until the next call. Memory
+  /// grows with the bytes in the file, not with `size`.
   Result<std::span<const std::byte>> take(std::size_t size);
   bool unpack(Frame& frame, std::span<const std::byte> stored);
 
@@ -127,7 +127,7 @@ class FrameReader {
   std::unique_ptr<ByteStream> stream_;
   std::unique_ptr<ZSTD_DCtx_s, FreeContext> context_;
   std::vector<std::byte> stored_;      // the frame as in the file; only grows
-  std::size_t have_ = 0;               // how much of it there is
+  std::size_t have_ = 0;               // number of bytes available
   std::vector<std::uint8_t> payload_;  // decompressed; only grows
   std::uint64_t offset_ = 0;
   std::optional<Damage> damage_;

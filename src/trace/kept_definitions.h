@@ -1,7 +1,8 @@
-// What a recorder knows of a process beside the file that it writes now: the definitions that later files may need.
+// Definitions that a recorder keeps for a process in addition to its current file, because later files may need them.
 //
-// A file gets an entry when something in it first refers to it, under an id of that file. What nobody can refer to any
-// more goes, so that a program which makes new stacks for weeks takes no more memory than those in use.
+// An entry is written to a file at its first reference there, under an id of that file. Entries that cannot be
+// referenced any more are removed, so that a program which creates new stacks for weeks takes no more memory than for
+// the stacks in use.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +19,7 @@
 
 namespace tidemark {
 
-/// Ids are numbers of entries; those of entries that have gone are used again. Not thread-safe.
+/// Ids are numbers of entries; ids of removed entries are reused. Not thread-safe.
 template <typename Value>
 class KeptTable {
  public:
@@ -30,7 +31,7 @@ class KeptTable {
     bool marked = false;
   };
 
-  /// The entry with the id, or null when there is none.
+  /// The entry with the id, or null if there is none.
   [[nodiscard]] Entry* find(std::uint32_t id) {
     return id < entries_.size() && entries_[id].used ? &entries_[id] : nullptr;
   }
@@ -69,7 +70,7 @@ class KeptTable {
   std::vector<std::uint32_t> free_;
 };
 
-/// One in which equal values are one entry. `Rules` has hash(value) and equal(value, value).
+/// A table in which equal values are one entry. `Rules` has hash(value) and equal(value, value).
 template <typename Value, typename Rules>
 class InternedTable : public KeptTable<Value> {
  public:
@@ -114,10 +115,10 @@ class KeptDefinitions {
   NnModuleId nn_module(const NnModule& module) { return {nn_modules_.add({module, std::nullopt, ++serial_})}; }
   void nn_module_name(const NnModuleName& name);
 
-  /// From now on entries are written to `writer`, which must outlive that.
+  /// From now on entries are written to `writer`, which must outlive the file.
   void begin_file(RecordingWriter& writer);
 
-  // The id in the file, which gets the entry where it does not have it yet; none for what is not known here.
+  // The id in the file; adds the entry to the file if it is missing. None for an unknown id.
   StringId in_file(StringId id);
   LocationId in_file(LocationId id);
   StackId in_file(StackId id);
@@ -126,13 +127,13 @@ class KeptDefinitions {
   NnModuleId in_file(NnModuleId id);
   AutogradNodeId in_file(AutogradNodeId id);
 
-  // Numbers by which the file's threads and modules, in their order there, are known in all files.
+  // Global numbers of the file's threads and modules, in their order in the file.
   [[nodiscard]] const std::vector<std::uint64_t>& threads_in_file() const { return threads_in_file_; }
   [[nodiscard]] const std::vector<std::uint64_t>& nn_modules_in_file() const { return nn_modules_in_file_; }
 
   /// Whether there is much more than after the last sweep().
   [[nodiscard]] bool has_grown() const { return count() > 2 * count_after_sweep_ + kFewEntries; }
-  // What stays at the next sweep(), with all that it refers to.
+  // Keeps the entry in the next sweep(), with all its references.
   void keep(StringId id);
   void keep(LocationId id);
   void keep(StackId id);
@@ -183,7 +184,7 @@ class KeptDefinitions {
     }
   };
 
-  /// Marks an entry; null where there is nothing more to do.
+  /// Marks an entry; null if there is nothing left to do.
   template <typename Table>
   static auto* mark(Table& table, std::uint32_t id);
   [[nodiscard]] NnModuleName name_in_file(const NnModuleName& name);

@@ -1,7 +1,7 @@
-// The blocks alive at one time, and how a recording that begins then tells them: what every window of a longer
-// recording begins with.
+// The blocks alive at one time, and their encoding at the beginning of a recording: the initial events of every window
+// of a longer recording.
 //
-// A window begins with the events of a pause from time 0 to its beginning. Between the two stand the blocks that are
+// A window begins with the events of a pause from time 0 to its beginning. Between the two are the blocks that are
 // alive at its end, as they were allocated (docs/format.md, "Windows").
 #pragma once
 
@@ -19,7 +19,7 @@ namespace tidemark {
 /// in events are kept as they are. Not thread-safe.
 class LiveBlocks {
  public:
-  /// What the allocator of a device said of itself last. Devices whose allocator says nothing have none.
+  /// The latest totals of a device's allocator. Devices whose allocator reports none are left out.
   struct Totals {
     Device device;
     std::uint64_t allocated = 0;
@@ -57,9 +57,9 @@ class LiveBlocks {
     for (std::uint32_t at = oldest_; at != kNone; at = blocks_[at].next) visit(blocks_[at].event);
   }
 
-  /// Gives what a recording begins with that knows nothing else of the time before `begin_ns`: a pause from 0 on, the
-  /// live blocks, and the end of the pause; another one begins then where the program has paused. A device's totals as
-  /// of now come with its last block. Events are in order of time, and none is later than `begin_ns`.
+  /// Visits the initial events of a recording that begins at `begin_ns`: a pause from 0 on, the live blocks, and the
+  /// end of the pause; then the beginning of another one if the program has paused. A device's current totals come with
+  /// its last block. Events are in order of time, and none is later than `begin_ns`.
   template <typename Visit>
   void lead_in(std::uint64_t begin_ns, const Visit& visit) const {
     std::vector<std::uint32_t> last(totals_.size(), kNone);

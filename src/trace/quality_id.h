@@ -1,6 +1,6 @@
-// What can be wrong with the data of a recording or of an imported file. Names, severities and units are in
-// trace/data_quality.h, texts in query/words/data_quality.cpp; both have one entry for each value, in this order.
-// Header-only: the recorded process uses it too.
+// Problems in the data of a recording or of an imported file. Names, severities and units are in trace/data_quality.h,
+// texts in query/words/data_quality.cpp; both have one entry for each value, in this order. Header-only: the recorded
+// process uses it too.
 #pragma once
 
 #include <cstdint>

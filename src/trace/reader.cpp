@@ -80,12 +80,12 @@ Result<void> TraceReader::decode(const Frame& frame, std::vector<Event>& batch, 
     case format::FrameType::totals:
       return take_totals(frame);
     case format::FrameType::state:
-      return {};  // of what was read event by event
+      return {};  // totals of events that were read one by one
   }
   return {};
 }
 
-// Otherwise the totals are those of events that were read, and say nothing new.
+// Otherwise the totals cover only events that were read, and add nothing.
 Result<void> TraceReader::take_totals(const Frame& frame) {
   const std::uint64_t read = std::exchange(untold_events_, 0);
   if (pass_until_ == 0) return {};
@@ -103,8 +103,7 @@ Result<bool> TraceReader::next(std::vector<Event>& batch) {
   }
 }
 
-/// What is missing becomes part of the definitions, where every report shows it: one entry for each kind, text and
-/// limit.
+/// Adds missing data to the definitions, so that every report shows it: one entry for each kind, text and limit.
 void TraceReader::finish() {
   finished_ = true;
   std::vector<Loss> found = std::move(definitions_.losses);

@@ -1,7 +1,7 @@
 // Reads one recording, front to back, one batch of events at a time.
 //
-// Files from others are hostile: nothing is trusted before it was checked, memory is bounded by what the file really
-// holds, and every error names the file and the offset. One thread at a time; definitions() grows while reading.
+// Files are untrusted: nothing is used before it was checked, memory is bounded by the actual content of the file, and
+// every error names the file and the offset. Not thread-safe; definitions() grows while reading.
 #pragma once
 
 #include <cstdint>
@@ -23,30 +23,29 @@ namespace tidemark {
 
 class TraceReader {
  public:
-  /// Opens a file. Fails for a file that is not a recording, that is too new, or that cannot be read.
+  /// Opens a file. Fails if it is not a recording, is too new, or cannot be read.
   static Result<std::unique_ptr<TraceReader>> open(const std::string& path);
-  /// Reads from memory that must outlive the reader. `name` is what errors call it.
+  /// Reads from memory that must outlive the reader. `name` is used in error messages.
   static Result<std::unique_ptr<TraceReader>> from_memory(std::span<const std::byte> bytes, std::string name);
-  /// Reads what may still be written: next() is false also where the file ends for now, and goes on there when it has
-  /// grown. `stream` must have the file's header already.
+  /// Reads a file that may still be written: next() returns false also at the current end of the file, and continues
+  /// there when it has grown. `stream` must have the file's header already.
   static Result<std::unique_ptr<TraceReader>> follow(std::unique_ptr<ByteStream> stream);
-  /// Nobody writes any more: what is not whole by now is torn.
+  /// The file is no longer written: an incomplete frame is torn from now on.
   void stop_waiting() { frames_->stop_waiting(); }
   /// Nothing more comes.
   [[nodiscard]] bool finished() const { return finished_; }
 
-  /// Replaces `batch` by the next events (a frame's worth; never empty when true is returned). False at the end. Damage
-  /// in the middle ends the reading like a torn tail does: it is not an error, but a Loss in definitions().losses.
+  /// Replaces `batch` by the next events (a frame's worth; never empty if true is returned). False at the end. Damage
+  /// in the middle ends the reading like a torn tail: it is not an error, but a Loss in definitions().losses.
   Result<bool> next(std::vector<Event>& batch);
 
-  /// Reads one frame, for `tidemark dump`. `batch` becomes its events, empty when it has none; `observe` is called for
+  /// Reads one frame, for `tidemark dump`. `batch` becomes its events, empty if it has none; `observe` is called for
   /// each definition in it. False at the end. The frame's payload is valid until the next call.
   Result<bool> next_frame(Frame& frame, std::vector<Event>& batch, const RecordObserver& observe = {});
 
-  /// Passes over the events up to a state frame that lies ahead, at this offset of the file, without reading them;
-  /// definitions and samples are read. The next batch of events then stands for all before it: it is what a recording
-  /// begins with that knows nothing else of that time (docs/format.md, "Windows"). Where no state frame is at that
-  /// offset, the rest is damage.
+  /// Skips the events up to a later state frame at this offset of the file; definitions and samples are read. The next
+  /// batch of events then replaces all earlier ones: the initial events of a recording without earlier data
+  /// (docs/format.md, "Windows"). If there is no state frame at that offset, the rest is damage.
   void pass_over_until(std::uint64_t state_offset) { pass_until_ = state_offset; }
   /// Events that were passed over so far, as the frames of totals count them.
   [[nodiscard]] std::uint64_t passed_over() const { return passed_over_; }
@@ -81,7 +80,7 @@ class TraceReader {
   Definitions definitions_;
   std::uint64_t unknown_frames_ = 0;
   std::uint64_t pass_until_ = 0;     // 0: no events are passed over
-  std::uint64_t untold_events_ = 0;  // that were read since the latest frame of totals
+  std::uint64_t untold_events_ = 0;  // number of events read since the latest frame of totals
   std::uint64_t passed_over_ = 0;
   bool finished_ = false;
 };

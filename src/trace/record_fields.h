@@ -1,9 +1,9 @@
-// Records: what definitions and samples frames hold. A payload is a sequence of
+// Records: the content of definitions and samples frames. A payload is a sequence of
 //
 //   varint kind | varint body length | body
 //
-// and a body a sequence of fields: the members that trace/record_members.h lists. A reader passes over kinds it does
-// not know, and over what is left at a body's end.
+// and a body is a sequence of fields: the members listed in trace/record_members.h. A reader skips unknown kinds, and
+// remaining bytes at a body's end.
 #pragma once
 
 #include <concepts>
@@ -24,7 +24,7 @@
 
 namespace tidemark {
 
-/// What a codec does with an item of a record's list of members; false where the record ends. The record is const for a
+/// Applies a codec to an item of a record's list of members; false at the end of the record. The record is const for a
 /// writer.
 template <typename Codec, typename Record>
 struct MemberVisitor {
@@ -62,12 +62,12 @@ void visit_members(Codec& codec, Record& record) {
   std::apply([&](auto... item) { (void)(visit(item) && ...); }, RecordMembers::of(&record));
 }
 
-/// How an id is stored: 0 for none (or one that was never defined), else id + 1.
+/// Encoding of an id: 0 for none (or an undefined id), else id + 1.
 inline std::uint32_t id_code(std::uint32_t id, std::size_t defined) {
   return id < defined ? id + 1 : 0;
 }
 
-/// Appends fields to a record's body, which it empties first. Ids of what is not defined count as none.
+/// Appends fields to a record's body, which it empties first. Undefined ids count as none.
 class FieldWriter {
  public:
   explicit FieldWriter(std::vector<std::uint8_t>& out, const DefinedIds& defined = {}) : out_(out), defined_(defined) {
@@ -129,7 +129,7 @@ class FieldWriter {
   }
   /// `value` as its difference to another.
   void difference(std::uint64_t from, std::uint64_t value) { number(delta_code(from, value)); }
-  /// Likewise, where `value` is not smaller.
+  /// The difference as a number, for `value` >= `from`.
   void increase(std::uint32_t from, std::uint32_t value) { number(value - from); }
   static constexpr bool at_end() { return false; }
 
@@ -157,8 +157,8 @@ inline void append_record(std::uint8_t kind, const std::vector<std::uint8_t>& bo
   payload.insert(payload.end(), body.begin(), body.end());
 }
 
-/// Takes fields off a record's body. After a field that is not there, or a number that its member cannot hold, ok() is
-/// false and all fields are 0 or empty.
+/// Reads fields from a record's body. After a missing field, or a number out of its member's range, ok() is false and
+/// all fields are 0 or empty.
 class FieldReader {
  public:
   /// Of a list. Recordings have far fewer of anything.
@@ -243,7 +243,7 @@ class FieldReader {
     value += from;  // a sum that wraps around is smaller
   }
 
-  /// Fails where what was read makes no sense.
+  /// Fails if the read values are invalid.
   void require(bool good) {
     if (!good) fail();
   }

@@ -1,7 +1,7 @@
-// The members of records in the order in which they are stored: the one description that writing and reading share, of
-// frames (trace/record_fields.h) and of a monitor's state (monitor/state_codec.cpp). Together with the types of the
-// members it is the format: docs/format.md. A new member goes to the end of its list; in a frame, behind kAddedLater;
-// of what a state has, with a new kVersion there.
+// The members of records in storage order: the single definition for writing and reading, of frames
+// (trace/record_fields.h) and of a monitor's state (monitor/state_codec.cpp). Together with the types of the members it
+// is the format: docs/format.md. Add a new member at the end of its list; in a frame, after kAddedLater; in a state,
+// with a new kVersion there.
 #pragma once
 
 #include <tuple>
@@ -14,7 +14,8 @@
 
 namespace tidemark {
 
-/// What numbers an enumeration has in files. Others, which later versions added, are read as the one that says least.
+/// Numbers of an enumeration in files. Unknown numbers, which later versions added, are read as the least specific
+/// value.
 template <typename Enum>
 struct EnumBounds {
   Enum last;
@@ -27,17 +28,17 @@ struct RecordMembers {
   /// Records of earlier versions may end here.
   struct AddedLater {};
   static constexpr AddedLater kAddedLater{};
-  /// What follows is there only where this member is true.
+  /// The following members are present only if this member is true.
   template <typename Member>
   struct OnlyWith {
     Member member;
   };
-  /// An optional of which `kNone` and what is below means none.
+  /// An optional for which `kNone` and smaller values mean none.
   template <auto kNone, typename Member>
   struct NoneIs {
     Member member;
   };
-  /// An optional number at a record's end: nothing where there is none.
+  /// An optional number at a record's end: no bytes if there is none.
   template <typename Member>
   struct Last {
     Member member;

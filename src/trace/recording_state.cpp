@@ -49,7 +49,7 @@ void visit_columns(Columns& columns, State& state) {
   differences(state.recent, std::identity{});
 }
 
-/// Each column is apart, and so is its length: the compressor gets them one by one, as those of events.
+/// Each column and its length are separate: the compressor gets them one by one, as columns of events.
 class ColumnWriter {
  public:
   template <typename Put>

@@ -1,5 +1,5 @@
-// What a reader of events needs at a place of a recording to go on from there: the live blocks, and what the next
-// values are predicted from. A frame of it lets a reader begin in the middle (docs/format.md, "State frame").
+// State for a reader of events to start at a place of a recording: the live blocks, and the values from which the next
+// ones are predicted. A frame of it lets a reader begin in the middle (docs/format.md, "State frame").
 #pragma once
 
 #include <array>
@@ -51,7 +51,7 @@ struct RecordingState {
   EventState::ExpectedAddresses expected{};
   EventState::RecentAddresses recent{};
 
-  /// What a recording begins with that knows nothing else of the time before (docs/format.md, "Windows").
+  /// The initial events of a recording without earlier data (docs/format.md, "Windows").
   [[nodiscard]] std::vector<Event> lead_in() const;
 };
 
@@ -60,7 +60,7 @@ struct RecordingState {
 /// Appends a state frame to `out`. The state must fit in one.
 void append_state_frame(const RecordingState& state, FrameEncoder& frames, std::vector<std::byte>& out);
 
-/// None for nonsense. `payload` must have Frame::kPadding readable bytes behind it.
+/// nullopt for invalid data. `payload` must have Frame::kPadding readable bytes after it.
 [[nodiscard]] std::optional<RecordingState> decode_state(std::span<const std::uint8_t> payload,
                                                          const DefinedIds& defined);
 

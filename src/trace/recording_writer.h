@@ -1,4 +1,4 @@
-// What takes a recording in: a file of it (TraceWriter), or the files of its last part (WindowWriter).
+// Interface for writing a recording: into one file (TraceWriter), or into the files of its last part (WindowWriter).
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ class RecordingWriter {
 
   /// A new module object, even when the address was seen before.
   virtual NnModuleId nn_module(const NnModule& module) = 0;
-  /// What a module is called, in place of what it was called before.
+  /// Sets the name of a module, replacing its earlier name.
   virtual void nn_module_name(const NnModuleName& name) = 0;
   virtual void tensor(const ModelTensor& tensor) = 0;
 
@@ -48,26 +48,26 @@ class RecordingWriter {
   /// Appends a sample. A SampledDevice gets the next id, from 0; it comes before the samples that refer to it.
   virtual void sample(const SampleRecord& record) = 0;
 
-  /// Adds to what is missing.
+  /// Adds a record of missing data.
   virtual void loss(const Loss& loss) = 0;
 
-  /// Puts everything so far into a frame of its own and hands it to the sink. That happens by itself every 16,384
-  /// events; frames of 4,096 cost about a third more bytes an event, frames of 256 twice as many: once a second is
-  /// often enough.
+  /// Puts everything so far into a separate frame and passes it to the sink. Called automatically every 16,384 events;
+  /// frames of 4,096 cost about a third more bytes an event, frames of 256 twice as many: once a second is often
+  /// enough.
   virtual Result<void> flush() = 0;
 
   /// Last frame; nothing may be written afterwards.
   virtual Result<void> finish(const EndInfo& end) = 0;
 
-  /// After a write error: a last frame that says so, where there is room for it or can be made.
+  /// After a write error: writes a last frame that records it, if there is or can be made room for it.
   virtual Result<void> finish_after_error(const EndInfo& end) = 0;
 
-  /// From now on flush() leaves out what would make the file larger than this. Nothing but losses and the end should
-  /// follow what was left out.
+  /// From now on flush() drops data that would make the file larger than this. Only losses and the end should follow
+  /// dropped data.
   virtual void leave_out_above(std::uint64_t bytes) = 0;
   [[nodiscard]] virtual bool left_out() const = 0;
 
-  /// Bytes handed to the sink so far, and a bound on what flush() would add now. For --max-size.
+  /// Bytes passed to the sink so far, and a bound on the size of the next flush(). For --max-size.
   [[nodiscard]] virtual std::uint64_t bytes_written() const = 0;
   [[nodiscard]] virtual std::uint64_t bytes_pending() const = 0;
 };

@@ -1,5 +1,5 @@
-// What the events of a recording come to so far: a frame of it lets a reader that has fallen behind pass over events
-// and still know what is held, and the peaks.
+// Totals of the events of a recording so far: with a frame of them, a reader that has fallen behind can skip events and
+// still know the held memory and the peaks.
 #pragma once
 
 #include <cstdint>
@@ -30,14 +30,14 @@ struct DeviceRunningTotals {
 struct RunningTotals {
   std::uint64_t events = 0;                  ///< since the frame before
   std::uint64_t time_ns = 0;                 ///< of the last of them
-  std::vector<DeviceRunningTotals> devices;  ///< all that had blocks or totals so far
+  std::vector<DeviceRunningTotals> devices;  ///< all with blocks or totals so far
 
   bool operator==(const RunningTotals&) const = default;
 };
 
 /// The payload of a totals frame.
 [[nodiscard]] std::vector<std::uint8_t> encode_totals(const RunningTotals& totals);
-/// None for nonsense. `payload` must have Frame::kPadding readable bytes behind it.
+/// nullopt for invalid data. `payload` must have Frame::kPadding readable bytes after it.
 [[nodiscard]] std::optional<RunningTotals> decode_totals(std::span<const std::uint8_t> payload);
 
 }  // namespace tidemark

@@ -1,7 +1,7 @@
-// Samples of devices and of the host, taken by the recorder beside the events, on the events' clock.
+// Samples of devices and of the host, taken by the recorder in addition to the events, on the events' clock.
 //
-// Text is empty and numbers are none where they are not known. Times as in Event. A recording has the devices that its
-// process could use; those of other vendors are there too.
+// Unknown text is empty, unknown numbers are nullopt. Times as in Event. A recording contains the devices that its
+// process could use, including other vendors' devices.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ struct DeviceSample {
   std::uint64_t time_ns = 0;
   SampledDeviceId device;
   std::optional<std::uint64_t> used_bytes;             ///< by all processes and contexts
-  std::optional<std::uint64_t> driver_reserved_bytes;  ///< kept by the driver; where none, `used_bytes` may have it
+  std::optional<std::uint64_t> driver_reserved_bytes;  ///< kept by the driver; if nullopt, `used_bytes` may include it
   std::optional<std::uint32_t> utilization_percent;
   std::optional<std::int32_t> temperature_celsius;
   std::optional<std::uint32_t> power_milliwatts;
@@ -90,26 +90,26 @@ struct DeviceProcessesSample {
 struct HostSample {
   std::uint64_t time_ns = 0;
   std::optional<std::uint64_t> rss_bytes;      ///< of the recorded process
-  std::optional<std::uint64_t> pss_bytes;      ///< likewise; read more rarely
+  std::optional<std::uint64_t> pss_bytes;      ///< proportional set size of the recorded process; read more rarely
   std::optional<std::uint32_t> job_processes;  ///< below `tidemark run`
   std::optional<std::uint64_t> job_rss_bytes;
   std::optional<std::uint64_t> job_pss_bytes;
   std::optional<std::uint64_t> cgroup_usage_bytes;  ///< of the control group with the lowest limit around the recorder
-  std::optional<std::uint64_t> cgroup_limit_bytes;  ///< none also where there is no limit
+  std::optional<std::uint64_t> cgroup_limit_bytes;  ///< nullopt also without a limit
   std::optional<std::uint64_t> cgroup_oom_kills;    ///< since the group exists
-  // Of the recorded process, its RSS by what the pages hold: anonymous memory, files and shared memory.
+  // RSS of the recorded process by kind of page: anonymous memory, files and shared memory.
   std::optional<std::uint64_t> anon_bytes = {};
   std::optional<std::uint64_t> file_bytes = {};
   std::optional<std::uint64_t> shmem_bytes = {};
-  std::optional<std::uint64_t> swap_bytes = {};    ///< likewise, beyond its RSS
+  std::optional<std::uint64_t> swap_bytes = {};    ///< of the recorded process, beyond its RSS
   std::optional<std::uint64_t> locked_bytes = {};  ///< by mlock()
-  std::optional<std::uint64_t> pinned_bytes = {};  ///< by drivers that the kernel knows of; CUDA's is not among them
+  std::optional<std::uint64_t> pinned_bytes = {};  ///< by drivers that report it to the kernel; CUDA's is not included
   // The sums over the job's processes, as job_rss_bytes.
   std::optional<std::uint64_t> job_anon_bytes = {};
   std::optional<std::uint64_t> job_file_bytes = {};
   std::optional<std::uint64_t> job_shmem_bytes = {};
   std::optional<std::uint64_t> job_swap_bytes = {};
-  std::optional<std::uint64_t> machine_available_bytes = {};  ///< what programs can still get without swapping
+  std::optional<std::uint64_t> machine_available_bytes = {};  ///< memory available to programs without swapping
 
   bool operator==(const HostSample&) const = default;
 };
@@ -130,7 +130,7 @@ struct SlowDriverCall {
 using SampleRecord = std::variant<SampledDevice, DeviceSample, DeviceProcessesSample, HostSample, SlowDriverCall,
                                   HostPartsSample, KilledProcess>;
 
-/// When it was read; 0 for a device, which comes before all that is about it.
+/// Time of reading; 0 for a device, which precedes all its records.
 [[nodiscard]] inline std::uint64_t time_of(const SampleRecord& record) {
   return std::visit(
       [](const auto& fields) {

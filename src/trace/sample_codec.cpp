@@ -17,7 +17,7 @@ using format::SampleKind;
 // The kinds of records are the places of SampleRecord's alternatives, from 1.
 static_assert(std::variant_size_v<SampleRecord> == static_cast<std::size_t>(SampleKind::killed_process));
 
-/// An empty one; none for a kind that this code does not know.
+/// An empty record; nullopt for an unknown kind.
 template <std::size_t kIndex = 0>
 std::optional<SampleRecord> record_of(std::uint64_t kind) {
   if constexpr (kIndex < std::variant_size_v<SampleRecord>) {
@@ -27,15 +27,15 @@ std::optional<SampleRecord> record_of(std::uint64_t kind) {
   }
 }
 
-/// Whether what a record is about was defined before it.
+/// Whether the device of a record was defined before it.
 bool refers_to_known(const SampleRecord& record, std::uint32_t devices) {
   if (const auto* sample = std::get_if<DeviceSample>(&record)) return sample->device.value < devices;
   if (const auto* processes = std::get_if<DeviceProcessesSample>(&record)) return processes->device.value < devices;
   return true;
 }
 
-/// The most that a record with a body of so many bytes can take in memory: what it has lists or texts of, it takes as
-/// many bytes of the file for, at least.
+/// Maximum memory of a record with a body of this size: each item of a list or text takes at least as many bytes in the
+/// file.
 std::size_t most_memory(std::uint64_t kind, std::size_t bytes) {
   constexpr std::size_t kMinDeviceProcess = 4;
   constexpr std::size_t kMinHostProcess = 17;  // its length, and fields of a byte each

@@ -37,8 +37,8 @@ using SampleObserver = std::function<void(const SampleRecord&)>;
 /// Not thread-safe.
 class SampleDecoder {
  public:
-  /// Gives each record of the payload to `observe`, in order. Bounds what records may take in memory as
-  /// DefinitionDecoder does. `payload` must have Frame::kPadding readable bytes behind it.
+  /// Calls `observe` with each record of the payload, in order. Bounds the memory of records as DefinitionDecoder does.
+  /// `payload` must have Frame::kPadding readable bytes after it.
   Result<void> decode(std::span<const std::uint8_t> payload, std::uint64_t stored_bytes, const SampleObserver& observe);
 
   [[nodiscard]] std::uint64_t unknown_records() const { return unknown_records_; }
@@ -50,12 +50,12 @@ class SampleDecoder {
   std::uint32_t devices_ = 0;
 };
 
-/// Not thread-safe. What is damaged or unknown is not counted here: TraceReader says that.
+/// Not thread-safe. Damaged or unknown records are not counted here: TraceReader reports them.
 class SampleReader {
  public:
   static Result<SampleReader> open(const std::string& path);
 
-  /// Replaces `batch` by the records of the next frame that has some. False at the end, or where the file is damaged.
+  /// Replaces `batch` by the records of the next frame with samples. False at the end, or if the file is damaged.
   Result<bool> next(std::vector<SampleRecord>& batch);
 
   /// Bytes consumed.

@@ -1,4 +1,4 @@
-// Segments of a window, one after the other, into one recording: all that each holds, without what it begins with.
+// Joins consecutive segments of a window into one recording, without their initial events.
 #pragma once
 
 #include <cstddef>
@@ -21,10 +21,10 @@
 namespace tidemark {
 
 struct JoinedRecording {
-  std::uint64_t event_count = 0;  ///< without what the recording begins with
+  std::uint64_t event_count = 0;  ///< without the recording's initial events
   std::uint64_t oom_count = 0;    ///< of these, requests that failed
   std::uint64_t bytes = 0;
-  std::uint64_t end_ns = 0;  ///< when what the segments hold ended
+  std::uint64_t end_ns = 0;  ///< end of the last segment's events
 };
 
 /// Memory grows with definitions and live blocks, not with events. Not thread-safe.
@@ -32,26 +32,27 @@ class SegmentJoiner {
  public:
   explicit SegmentJoiner(std::unique_ptr<TraceWriter> writer) : writer_(std::move(writer)) {}
 
-  /// The next segment begins, which `reader` has at its beginning: it follows those before, or is the first.
-  /// `file`: what its writer knows of it. Where null, a thread is the one of the segments before that has its number
-  /// and name, and a module the latest at its address: a module that was dropped and one that came to its place in
-  /// another segment are then taken for the same.
+  /// Begins the next segment, with `reader` at its beginning: it follows the ones before, or is the first. `file`: its
+  /// writer's data. If null, threads with equal number and name in different segments are the same, and a module is the
+  /// latest at its address: a module that was unloaded and its successor at the same address in another segment are
+  /// then mistaken for one.
   void begin(TraceReader& reader, const SegmentFile* file);
-  /// One frame of it. False where there is none, as TraceReader has it. An error is that of the writer or the reader.
+  /// Takes one frame of the segment. Returns false if there is none, as TraceReader does. The error is the writer's or
+  /// the reader's.
   Result<bool> take_frame();
-  /// There is nothing more in it: what is missing of it becomes known.
+  /// Ends the segment: its losses are added.
   void end_segment();
   /// The recording is complete.
   Result<JoinedRecording> finish();
 
   /// The end of the segment under way, once it has been read.
   [[nodiscard]] const std::optional<EndInfo>& end() const { return reader_->definitions().end; }
-  /// When the segment under way begins, by itself; none before that was read, and of a recording's first.
+  /// The beginning of the current segment, from its own data; nullopt until that was read, and for a recording's first.
   [[nodiscard]] const std::optional<std::uint64_t>& begin_ns() const { return begin_ns_; }
   [[nodiscard]] TraceWriter& writer() { return *writer_; }
 
  private:
-  // What the segment under way calls an entry → what it is called in the result.
+  // Ids of the current segment → ids in the result.
   struct Ids {
     std::vector<StringId> strings;
     std::vector<LocationId> locations;
@@ -61,7 +62,7 @@ class SegmentJoiner {
     std::vector<NnModuleId> nn_modules;
     std::vector<AutogradNodeId> nodes;
   };
-  /// Threads and modules are no values: what tells that those of two segments are the same.
+  /// Threads and modules are not values: keys that identify them across segments.
   using Key = std::variant<std::uint64_t, std::pair<std::uint64_t, std::string>>;
   template <typename Id>
   struct Objects {
@@ -90,7 +91,7 @@ class SegmentJoiner {
   [[nodiscard]] Location mapped_location(Location location) const;
   /// The lead-in of a program that has paused ends with a pause.
   [[nodiscard]] bool is_pause_behind_lead_in(const Event& event) const;
-  /// What a segment begins with is known from those before.
+  /// The initial events of a segment are known from the segments before.
   [[nodiscard]] bool skips() const { return in_lead_in_ && !first_; }
 
   std::unique_ptr<TraceWriter> writer_;
@@ -110,9 +111,9 @@ class SegmentJoiner {
   JoinedRecording joined_;
 };
 
-/// Writes what complete segments, which follow each other and of which there is one at least, hold: the first with what
-/// it begins with, the others without. Memory grows with definitions and live blocks, not with events. An error is that
-/// of a file which cannot be read or written, and names it.
+/// Writes the content of complete, consecutive segments, at least one: the first with its initial events, the others
+/// without. Memory grows with definitions and live blocks, not with events. The error is of a file that cannot be read
+/// or written, and names it.
 Result<JoinedRecording> join_segments(const SegmentFiles& segments, std::unique_ptr<Sink> sink);
 
 }  // namespace tidemark

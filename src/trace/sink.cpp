@@ -16,7 +16,7 @@
 namespace tidemark {
 namespace {
 
-// How many appends make room for what ends a file.
+// Number of last frames that may be dropped to make room for the end of a file.
 constexpr std::size_t kMaxDropped = 8;
 
 class FileSink final : public Sink {
@@ -55,13 +55,13 @@ class FileSink final : public Sink {
   [[nodiscard]] std::string failure_reason() const override { return failure_reason_; }
 
  private:
-  /// Whether no name leads to the file any more: nobody would ever read what is written.
+  /// Whether the file has no name any more: nobody would ever read it.
   [[nodiscard]] bool lost_name() const {
     struct ::stat facts {};
     return ::fstat(fd_.get(), &facts) == 0 && facts.st_nlink == 0;
   }
 
-  /// 0 or what went wrong; then part of the bytes may be there.
+  /// 0 or the error; then part of the bytes may have been written.
   int write_all(std::span<const std::byte> bytes) {
     std::size_t done = 0;
     while (done < bytes.size()) {
@@ -75,7 +75,7 @@ class FileSink final : public Sink {
 
   bool cut_back() { return ::ftruncate(fd_.get(), size_) == 0 && ::lseek(fd_.get(), size_, SEEK_SET) == size_; }
 
-  /// Cuts a partly written frame off. Where that fails (a pipe, a dead disk) the reader drops the torn tail.
+  /// Truncates a partly written frame. If that fails (a pipe, a dead disk), the reader drops the torn tail.
   Error undo(int error) {
     failure_reason_ = std::strerror(error);
     return {
@@ -88,7 +88,7 @@ class FileSink final : public Sink {
   std::string path_;
   bool has_name_;             // unnamed pipes, and the files of some file systems, never have
   ::off_t size_ = 0;          // whole appends
-  std::deque<::off_t> ends_;  // where the last of them began, without the first
+  std::deque<::off_t> ends_;  // starts of the last of them, without the first
   std::string failure_reason_;
 };
 

@@ -38,9 +38,9 @@ inline std::uint8_t* put_varint(std::uint8_t* out, std::uint64_t value) {
   return out;
 }
 
-/// Reads a value at `in`, of which at least kMaxVarintBytes must be readable memory, and moves `in` behind it. An
-/// encoding longer than ten bytes, or with bits beyond the 64th, gives some value and leaves `in` somewhere within
-/// those ten bytes: the caller notices at the end of the column, whose length no longer fits.
+/// Reads a value at `in`, with at least kMaxVarintBytes of readable memory, and advances `in`. An encoding longer than
+/// ten bytes, or with bits beyond the 64th, gives some value and leaves `in` somewhere within those ten bytes: the
+/// caller detects this at the end of the column by its length.
 inline std::uint64_t get_varint(const std::uint8_t*& in) {
   static_assert(std::endian::native == std::endian::little, "the trace reader needs a little-endian machine");
   const std::uint64_t first = *in;
@@ -52,7 +52,8 @@ inline std::uint64_t get_varint(const std::uint8_t*& in) {
   std::memcpy(&word, in, sizeof word);
   const std::uint64_t last_bytes = ~word & 0x8080'8080'8080'8080U;
   if (last_bytes != 0) {
-    // Two to eight bytes, without a branch on how many: keep those up to the last, then close the gaps of one bit.
+    // Two to eight bytes, without a branch on their number: keep the bytes up to the last, then close the gaps of one
+    // bit.
     word &= last_bytes ^ (last_bytes - 1);
     in += (std::countr_zero(last_bytes) >> 3) + 1;
     word = (word & 0x007F'007F'007F'007FU) | ((word & 0x7F00'7F00'7F00'7F00U) >> 1);

@@ -101,7 +101,7 @@ void WindowWriter::drop_old(std::uint64_t now_ns) {
   }
 }
 
-// A tensor whose memory was freed says nothing about what is alive.
+// A tensor with freed memory is no longer alive.
 void WindowWriter::forget_dead_tensors() {
   if (tensors_.empty()) return;
   struct Range {

@@ -1,8 +1,8 @@
-// Writes the last part of a recording without end: segments, of which the oldest go when enough others are there.
+// Writes the last part of an unlimited recording: segments, of which the oldest are deleted when enough others exist.
 //
-// Each segment is a file of its own that any reader reads, also after whoever wrote it was killed. It begins with what
-// is needed of the time before: the process, what was lost so far, the open ranges, the latest tensors of the model,
-// and the live blocks (LiveBlocks::lead_in). Definitions are written into each segment that uses them.
+// Each segment is a separate file that any reader can read, even after its writer was killed. It begins with the
+// required earlier data: the process, losses so far, the open ranges, the latest tensors of the model, and the live
+// blocks (LiveBlocks::lead_in). Definitions are written into each segment that uses them.
 //
 //   time ──▶   [segment 1][segment 2] … [segment 8][segment 9, being written
 //               goes when the others are enough
@@ -26,7 +26,7 @@
 
 namespace tidemark {
 
-/// What is kept at least, where there is so much; as soon as one of them is there, older segments go. 0 = no limit; not
+/// Minimum to keep, if available; as soon as one of them is reached, older segments are deleted. 0 = no limit; not
 /// both.
 struct WindowLimits {
   std::uint64_t time_ns = 0;
@@ -58,11 +58,11 @@ class SegmentFile {
 
 using SegmentFiles = std::vector<std::shared_ptr<SegmentFile>>;
 
-/// Times are those of events. What is kept is never more than 5/4 of the limits, a frame of each segment, and what the
-/// segments begin with. One thread at a time.
+/// Times are event times. At most 5/4 of the limits is kept, plus a frame of each segment, and the segments' initial
+/// data. Not thread-safe.
 class WindowWriter final : public RecordingWriter {
  public:
-  /// Opens the file of one more segment, whose path it sets. It goes when there will be no more.
+  /// Opens the file of another segment, and sets its path. Destroyed when no more segments will be opened.
   using OpenSegment = std::function<Result<std::unique_ptr<Sink>>(std::string& path)>;
 
   static Result<std::unique_ptr<WindowWriter>> create(OpenSegment open, WindowLimits limits,
@@ -72,9 +72,9 @@ class WindowWriter final : public RecordingWriter {
   [[nodiscard]] bool is_due(std::uint64_t now_ns) const;
   /// Ends the segment, and begins one at `now_ns`; no event so far is later. Old ones go.
   Result<void> next_segment(std::uint64_t now_ns);
-  /// Of the segment that is being written; empty when there is none any more.
+  /// Of the segment being written; empty if there is none any more.
   [[nodiscard]] std::string path() const { return file_ != nullptr ? file_->path() : std::string(); }
-  /// Those that are complete, the oldest first; after finish() all.
+  /// Complete segments, the oldest first; after finish() all.
   [[nodiscard]] SegmentFiles complete() const { return {complete_.begin(), complete_.end()}; }
   /// All that is there stays when this object goes.
   void leave();
@@ -108,7 +108,7 @@ class WindowWriter final : public RecordingWriter {
   [[nodiscard]] std::uint64_t bytes_pending() const override { return segment_ ? segment_->bytes_pending() : 0; }
 
  private:
-  /// Latest tensors, by what they are and where.
+  /// Latest tensors, by kind and place.
   using TensorKey = std::tuple<int, int, int, std::uint64_t, std::uint32_t, std::uint32_t, std::uint32_t>;
 
   WindowWriter(OpenSegment open, WindowLimits limits, ProcessInfo process)
@@ -133,7 +133,7 @@ class WindowWriter final : public RecordingWriter {
   std::map<TensorKey, ModelTensor> tensors_;
   std::deque<std::shared_ptr<SegmentFile>> complete_;
   std::shared_ptr<SegmentFile> file_;     ///< of the segment that is being written
-  std::unique_ptr<TraceWriter> segment_;  ///< null when there is none any more
+  std::unique_ptr<TraceWriter> segment_;  ///< null if there is none any more
   std::uint64_t begun_with_bytes_ = 0;
 };
 

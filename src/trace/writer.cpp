@@ -86,7 +86,7 @@ void TraceWriter::loss(const Loss& loss) {
   if (!closed_) definitions_.loss(loss);
 }
 
-// Definitions go first: the events of this frame may refer to them, and no events frame precedes what it refers to.
+// Definitions go first: the events of this frame may refer to them, and no events frame may precede its definitions.
 Result<void> TraceWriter::flush() {
   if (closed_) return {};
   definitions_.append_frames(frames_, out_);
@@ -112,7 +112,7 @@ Result<void> TraceWriter::flush() {
 
 Result<void> TraceWriter::finish(const EndInfo& end) {
   if (closed_) return {};
-  // A flush of its own, so that the end record is the file's last.
+  // A separate flush, so that the end record is the file's last.
   if (Result<void> flushed = flush(); !flushed.ok()) return flushed;
   definitions_.end(end);
   Result<void> flushed = flush();
@@ -120,7 +120,7 @@ Result<void> TraceWriter::finish(const EndInfo& end) {
   return flushed;
 }
 
-// What was to be written before is gone: the file has whole frames up to some time before.
+// Data to be written earlier is lost: the file has whole frames up to some earlier time.
 Result<void> TraceWriter::finish_after_error(const EndInfo& end) {
   definitions_.loss({QualityId::disk, 1, sink_->failure_reason()});
   definitions_.end(end);

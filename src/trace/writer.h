@@ -1,4 +1,4 @@
-// Writes one recording: interns what events refer to, packs events into frames, hands frames to a sink.
+// Writes one recording: interns values that events refer to, packs events into frames, passes frames to a sink.
 //
 // The writer owns its sink.
 #pragma once
@@ -27,7 +27,7 @@ class TraceWriter final : public RecordingWriter {
   /// Writes the file header and the process record at once, so that even a recording without events reads.
   static Result<std::unique_ptr<TraceWriter>> create(std::unique_ptr<Sink> sink, const ProcessInfo& process);
 
-  /// Leaves out the frames by which a reader may pass over events: nobody follows what is written.
+  /// Leaves out the frames for skipping events: nobody follows the file.
   void leave_out_checkpoints() { with_checkpoints_ = false; }
 
   StringId string(std::string_view text) override;
