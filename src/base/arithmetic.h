@@ -1,4 +1,4 @@
-// Sums, differences and ratios of sizes that come from a file, which may hold any number: they stop at the ends of the
+// Sums, differences and ratios of sizes from a file, which may contain any number: they saturate at the ends of the
 // range.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace tidemark {
   return left > kMax - right ? kMax : left + right;
 }
 
-/// 0 where `right` is more.
+/// 0 if `right` is larger.
 [[nodiscard]] constexpr std::uint64_t saturating_subtract(std::uint64_t left, std::uint64_t right) {
   return left < right ? 0 : left - right;
 }
@@ -31,7 +31,7 @@ namespace tidemark {
   return to < from ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int64_t>::max();
 }
 
-/// None where `whole` is 0, or a sum that stopped at the end of its range.
+/// nullopt if `whole` is 0, or a saturated sum.
 [[nodiscard]] constexpr std::optional<double> share_of(std::uint64_t part, std::uint64_t whole) {
   if (whole == 0 || whole == std::numeric_limits<std::uint64_t>::max()) return std::nullopt;
   return static_cast<double>(part) / static_cast<double>(whole);

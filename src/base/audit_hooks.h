@@ -1,12 +1,12 @@
-// Whether a Python program has audit hooks (sys.addaudithook, PySys_AddAuditHook): they would see what Python code of
-// ours does, and may end the program for it. Needs no runtime: the preloaded library includes it too.
+// Whether a Python program has audit hooks (sys.addaudithook, PySys_AddAuditHook): they would see Tidemark's Python
+// code, and may end the program because of it. Needs no runtime: the preloaded library includes it too.
 #pragma once
 
 namespace tidemark {
 
-/// `audit`, `set_error` and `clear_error` are CPython's PySys_Audit, PyErr_NoMemory and PyErr_Clear. With the GIL. No
-/// hook sees the question: CPython makes an event's arguments only where there is a hook for it, and tells the hooks
-/// nothing where that fails.
+/// `audit`, `set_error` and `clear_error` are CPython's PySys_Audit, PyErr_NoMemory and PyErr_Clear. Requires the GIL.
+/// No hook sees the check: CPython creates an event's arguments only if there is a hook for it, and calls no hook if
+/// that fails.
 inline bool has_audit_hooks(int (*audit)(const char* event, const char* format, ...), void* (*set_error)(),
                             void (*clear_error)()) noexcept {
   struct Question {
@@ -22,9 +22,9 @@ inline bool has_audit_hooks(int (*audit)(const char* event, const char* format, 
   return question.was_asked;
 }
 
-/// Whether the hook is that of filelock, which Hugging Face's libraries import: from CPython 3.12 on it adds one to
-/// learn of forks, and looks at nothing else. `version` is Py_GetVersion()'s; `get_object` and `get_item` are
-/// PySys_GetObject and PyDict_GetItemString. With the GIL.
+/// Whether the hook is filelock's, which Hugging Face's libraries import: from CPython 3.12 on it adds one to detect
+/// forks, and ignores all other events. `version` is Py_GetVersion()'s; `get_object` and `get_item` are PySys_GetObject
+/// and PyDict_GetItemString. Requires the GIL.
 inline bool is_hook_of_filelock(const char* version, void* (*get_object)(const char* name),
                                 void* (*get_item)(void* dict, const char* key)) noexcept {
   int minor = 0;
@@ -45,8 +45,8 @@ struct AuditApi {
   void* (*get_item)(void* dict, const char* key);            ///< PyDict_GetItemString
 };
 
-/// Whether Python code of ours has to stay out of the program: it has audit hooks, other than that of filelock. False
-/// where a function is missing, as there are no hooks before CPython 3.8. With the GIL.
+/// Whether Tidemark's Python code has to stay out of the program because it has audit hooks, other than filelock's.
+/// False if a function is missing, as there are no hooks before CPython 3.8. Requires the GIL.
 inline bool is_audited(const AuditApi& api) noexcept {
   return api.audit != nullptr && api.set_error != nullptr && api.clear_error != nullptr && api.version != nullptr &&
          api.get_object != nullptr && api.get_item != nullptr &&

@@ -39,7 +39,7 @@ class FileStream final : public ByteStream {
   }
 
   [[nodiscard]] std::uint64_t stored_offset() const override { return offset_; }
-  // Asked anew each time: the file may be growing.
+  // Read on each call: the file may be growing.
   [[nodiscard]] std::uint64_t stored_size() const override {
     struct ::stat facts {};
     const bool has_size = ::fstat(fd_.get(), &facts) == 0 && S_ISREG(facts.st_mode);

@@ -23,7 +23,7 @@ class ByteStream {
   /// unpacking does; the message names the file, and the offset in it.
   virtual Result<std::size_t> read(std::span<std::byte> out) = 0;
 
-  /// Passes over `size` bytes that are there, without reading them. False where it cannot: then nothing is passed over.
+  /// Skips `size` existing bytes without reading them. False if that is impossible: then nothing is skipped.
   virtual bool skip(std::size_t /*size*/) { return false; }
 
   /// Bytes of the file used so far, packed as they are, and its size now; 0 when unknown (a pipe).
@@ -36,7 +36,7 @@ class ByteStream {
 
 /// The file's own bytes. It is read with read(), since a mapped file that shrinks would kill the reader with SIGBUS.
 Result<std::unique_ptr<ByteStream>> open_byte_stream(const std::string& path);
-/// The same of a file that is open for reading, from where it stands. Messages call it `path`.
+/// The same for a file open for reading, from its current position. Messages call it `path`.
 std::unique_ptr<ByteStream> make_file_stream(ScopedFd fd, const std::string& path);
 /// `bytes` must outlive the stream.
 std::unique_ptr<ByteStream> make_memory_stream(std::span<const std::byte> bytes, std::string name);

@@ -20,7 +20,7 @@ struct ControlFunctions {
   void (*answer)();
 };
 
-/// Sets all of them to what `definition_of(name)` gives, a void*. False where one is null.
+/// Sets all of them to the results of `definition_of(name)`, a void*. False if one is null.
 template <typename Lookup>
 bool find_control_functions(Lookup definition_of, ControlFunctions* functions) {
   const auto find = [&]<typename Function>(const char* name, Function** function) {

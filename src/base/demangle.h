@@ -5,8 +5,7 @@
 
 namespace tidemark {
 
-/// "f(int)" for "_Z1fi"; anything that is no mangled name stays as it is. That of a type, as std::type_info has it, is
-/// one with "_Z" in front.
+/// "f(int)" for "_Z1fi"; other names are returned unchanged. A type's name, as in std::type_info, needs "_Z" in front.
 [[nodiscard]] std::string demangle(const std::string& name);
 
 }  // namespace tidemark

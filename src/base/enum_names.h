@@ -1,4 +1,4 @@
-// The names of an enum's values, written once: what prints a value and what parses its name use the same table.
+// The names of an enum's values, in a single table for both printing and parsing.
 #pragma once
 
 #include <cstddef>

@@ -7,11 +7,11 @@
 
 namespace tidemark {
 
-/// What a file is, by its first bytes (16 are enough), and what to do to get one that can be read: "a zip file, as
-/// torch.save() writes …". Empty: it may be anything.
+/// The format of a file from its first bytes (16 are enough), and how to get a readable file instead: "a zip file, as
+/// torch.save() writes …". Empty: unknown.
 [[nodiscard]] std::string describe_foreign_file(std::span<const std::byte> first_bytes);
 
-/// What to do where a pickle is no snapshot.
+/// How to write a snapshot, for a pickle that is not one.
 [[nodiscard]] std::string how_to_write_a_snapshot();
 
 }  // namespace tidemark

@@ -1,4 +1,4 @@
-// Strong index types: a StackId cannot be passed where a ThreadId is wanted, and both stay 32-bit integers.
+// Strong index types: a StackId cannot be passed as a ThreadId, and both stay 32-bit integers.
 #pragma once
 
 #include <compare>
@@ -21,7 +21,7 @@ struct Id {
 
 using StringId = Id<struct StringTag>;              ///< into Definitions::strings
 using LocationId = Id<struct LocationTag>;          ///< into Definitions::locations
-using StackId = Id<struct StackTag>;                ///< into Definitions::stacks; invalid = no stack known
+using StackId = Id<struct StackTag>;                ///< into Definitions::stacks; invalid = unknown stack
 using ThreadId = Id<struct ThreadTag>;              ///< into Definitions::threads
 using ModuleId = Id<struct ModuleTag>;              ///< into Definitions::modules
 using NnModuleId = Id<struct NnModuleTag>;          ///< into Definitions::nn_modules

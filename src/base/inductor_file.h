@@ -5,9 +5,9 @@
 
 namespace tidemark {
 
-/// Whether a path is that of Python code which inductor generated: named by a hash of its content, 'c' and 51 digits of
-/// base 32, in a folder named by the first two of these: ".../pz/cpzxnl3....py". Where the folder lies is the user's
-/// choice (TORCHINDUCTOR_CACHE_DIR). Needs no C++ runtime.
+/// Whether a path is of Python code that inductor generated: named by a hash of its content, 'c' and 51 digits of base
+/// 32, in a folder named by the first two of these: ".../pz/cpzxnl3....py". The user may choose the parent folder
+/// (TORCHINDUCTOR_CACHE_DIR). Needs no C++ runtime.
 [[nodiscard]] constexpr bool is_inductor_file(const char* path, std::size_t length) noexcept {
   constexpr char kSuffix[] = {'.', 'p', 'y'};
   constexpr std::size_t kHash = 52;

@@ -9,7 +9,7 @@
 
 namespace tidemark {
 
-/// Some file systems of other machines have no locks: there it is not known whether somebody else would hold one.
+/// unknown: some network file systems have no locks, so another owner would not be detected.
 enum class LockState : std::uint8_t { held, taken, unknown };
 
 /// Takes the lock that belongs to an open file (flock) without waiting; it goes when the descriptor is closed.
@@ -19,13 +19,13 @@ enum class LockState : std::uint8_t { held, taken, unknown };
 /// rarely, and not about files that are not being written.
 [[nodiscard]] LockState probe_lock(const ScopedFd& fd);
 
-/// Whether the open file is what `path` names: nobody has renamed, replaced or deleted it.
+/// Whether the open file is still at `path`: it was not renamed, replaced or deleted.
 [[nodiscard]] bool has_name(const ScopedFd& fd, const std::string& path);
 
-/// Creates `path` as a new, locked file for its owner only, open for writing. What is there already is kept, or with
-/// `replace` replaced, unless somebody holds its lock: then, and where only a symbolic link is there, no descriptor is
-/// returned. Whoever has a replaced file open keeps it as it is. What is no file (a device, a pipe) is opened with
-/// `replace`.
+/// Creates `path` as a new, locked file for its owner only, open for writing. An existing file is kept, or with
+/// `replace` replaced, unless another process holds its lock: then, and if only a symbolic link exists, no descriptor
+/// is returned. Processes that have a replaced file open keep it unchanged. Special files (a device, a pipe) are opened
+/// with `replace`.
 [[nodiscard]] Result<ScopedFd> create_locked_file(const std::string& path, bool replace);
 
 }  // namespace tidemark

@@ -1,4 +1,4 @@
-// Output files, which appear whole or not at all, and folders for files that nobody keeps.
+// Output files, which appear complete or not at all, and temporary folders.
 #pragma once
 
 #include <cstdio>
@@ -35,7 +35,7 @@ class OutputFile {
   [[nodiscard]] Error failed() const;
 
   std::string path_;       // as the user named it
-  std::string target_;     // where a symbolic link leads to
+  std::string target_;     // target of a symbolic link
   std::string temporary_;  // empty: written directly, or committed
   std::unique_ptr<std::FILE, Close> file_;
 };
@@ -43,11 +43,11 @@ class OutputFile {
 /// Creates, writes and commits an OutputFile.
 Result<void> write_file(const std::string& path, std::string_view bytes);
 
-/// A new folder for its owner only, where temporary files are ($TMPDIR); removed, with all that is in it, with this
-/// object. Move-only.
+/// A new folder for its owner only, in the folder for temporary files ($TMPDIR); removed, including its content, with
+/// this object. Move-only.
 class ScratchFolder {
  public:
-  /// `name`: what its name begins with. The error names the folder that could not be created.
+  /// `name`: prefix of its name. The error names the folder that could not be created.
   static Result<ScratchFolder> create(const std::string& name);
 
   ScratchFolder(ScratchFolder&& other) noexcept;

@@ -23,7 +23,7 @@ Result<ScopedFd> open_regular_file(const std::string& path, Symlinks symlinks) {
   const auto failed = [] { return Error{fmt::format("cannot be opened: {}", std::strerror(errno))}; };
   const int links = symlinks == Symlinks::refused ? O_NOFOLLOW : 0;
   const Error other{"not a regular file"};
-  const ScopedFd found(::open(path.c_str(), O_PATH | O_CLOEXEC | links));  // which only finds it
+  const ScopedFd found(::open(path.c_str(), O_PATH | O_CLOEXEC | links));  // only locates the file
   if (!found) return failed();
   if (!is_regular(found.get())) return other;
   ScopedFd fd(::open(fmt::format("/proc/self/fd/{}", found.get()).c_str(), kReading));

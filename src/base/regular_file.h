@@ -1,4 +1,4 @@
-// Files that somebody else names: what is opened of them are regular files only.
+// Opens files with names from untrusted sources: regular files only.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ namespace tidemark {
 
 enum class Symlinks : std::uint8_t { followed, refused };  ///< the last part of a path only
 
-/// Opens it for reading. What is no regular file is not opened: to open a device may do something, to open a FIFO lets
-/// go on who waits for a reader. The error is a clause: why not.
+/// Opens it for reading. Only regular files are opened: opening a device may have an effect, and opening a FIFO wakes
+/// its writer. The error is a clause: the reason.
 [[nodiscard]] Result<ScopedFd> open_regular_file(const std::string& path, Symlinks symlinks = Symlinks::followed);
 
 }  // namespace tidemark

@@ -1,6 +1,6 @@
-// Result<T>: a value, or an Error that says what went wrong, where, and what to do about it.
+// Result<T>: a value, or an Error with its place and remedy.
 //
-// Used inside the core instead of exceptions. Not thread-safe; owned by whoever holds it.
+// Used inside the core instead of exceptions. Not thread-safe; owned by its holder.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace tidemark {
 
-/// What went wrong. `message` is a sentence for the user: it names the file and the place, and says what to do.
+/// A failure. `message` is a sentence for the user: it names the file and the place, and the remedy.
 struct Error {
   std::string message;
 };
 
-/// Either a T or an Error. `value()` may be called only when the result is ok, `error()` only when it is not.
+/// Either a T or an Error. `value()` may be called only if the result is ok, `error()` only if it is not.
 template <typename T>
 class [[nodiscard]] Result {
  public:

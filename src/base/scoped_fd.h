@@ -12,7 +12,7 @@ namespace tidemark {
 class ScopedFd {
  public:
   ScopedFd() = default;
-  /// Takes over `fd` as system calls return it: below 0 there is none.
+  /// Takes over `fd` as returned by system calls: negative means none.
   explicit ScopedFd(int fd) : fd_(fd) {}
   ScopedFd(ScopedFd&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
   ScopedFd& operator=(ScopedFd&& other) noexcept {
@@ -24,7 +24,7 @@ class ScopedFd {
   ~ScopedFd() { reset(); }
 
   explicit operator bool() const { return fd_ >= 0; }
-  /// For system calls; stays owned. Below 0 when there is none.
+  /// For system calls; stays owned. Negative if there is none.
   [[nodiscard]] int get() const { return fd_; }
   /// Hands the descriptor over to the caller, who closes it.
   [[nodiscard]] int release() { return std::exchange(fd_, -1); }

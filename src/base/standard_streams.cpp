@@ -21,22 +21,22 @@ namespace {
 
 constexpr std::size_t kMaxParts = 4;
 
-// Where poll() keeps finding room that write() does not.
+// Maximum number of times that write() refuses although poll() reported room.
 constexpr int kMaxRefusals = 100;
 
-std::optional<std::chrono::nanoseconds> stderr_patience;  // that is left for its readers; none: without end
+std::optional<std::chrono::nanoseconds> stderr_patience;  // time left for its readers; nullopt: unlimited
 std::uint64_t stderr_dropped = 0;                         // messages
 
-// A pipe or terminal, opened once more, since O_NONBLOCK belongs to the open file description, and others share the one
-// that this process was started with: the recorded program for one. Nothing for files, which wait for no reader.
+// Reopens a pipe or terminal, because O_NONBLOCK belongs to the open file description, which other processes share,
+// such as the recorded program. Does nothing for files, which never block.
 ScopedFd reopen_without_waiting() {
   struct stat facts {};
   if (::fstat(STDERR_FILENO, &facts) != 0 || !(S_ISFIFO(facts.st_mode) || S_ISCHR(facts.st_mode))) return {};
   return ScopedFd(::open("/proc/self/fd/2", O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
 }
 
-// Whether something can be written; waits as long as there is patience. On a description that is not ours alone (a
-// socket; no /proc) another process may take the room that was there, and write() waits after all.
+// Whether something can be written; waits while there is time left. On a shared description (a socket; no /proc)
+// another process may take the room in between, and write() blocks after all.
 bool wait_for_room(int fd) {
   const auto began = std::chrono::steady_clock::now();
   pollfd room{fd, POLLOUT, 0};

@@ -1,4 +1,4 @@
-// stdin, stdout and stderr of the commands, all of which somebody may have closed, filled up or walked away from.
+// stdin, stdout and stderr of the commands, which may be closed, full or abandoned.
 #pragma once
 
 #include <chrono>
@@ -14,20 +14,19 @@ namespace tidemark {
 /// stderr. They stay as useless as they were, and are closed again in the programs that this process executes.
 void hold_closed_descriptors() noexcept;
 
-/// Writes up to four parts to stderr, in one piece where the kernel allows it. What cannot be written is dropped: there
-/// is nobody to tell.
+/// Writes up to four parts to stderr, in one piece if the kernel allows it. Data that cannot be written is dropped.
 void write_stderr(std::initializer_list<std::string_view> parts) noexcept;
 
 /// "tidemark: MESSAGE" as a line on stderr.
 void say(std::string_view message) noexcept;
 
-/// From now on write_stderr() waits at most so long, in all, for a pipe or terminal that nobody reads to have room, and
-/// drops what does not fit. For processes that others depend on. One thread at a time.
+/// Limits the total time for which write_stderr() waits for a pipe or terminal without a reader; data that does not fit
+/// is dropped. For processes that others depend on. Not thread-safe.
 void wait_for_stderr_at_most(std::chrono::milliseconds in_all) noexcept;
 /// How many calls of write_stderr() dropped something for that reason.
 [[nodiscard]] std::uint64_t dropped_messages() noexcept;
 
-/// Writes to stdout through a buffer; flush_stdout() empties it. The error says why stdout cannot be written.
+/// Writes to stdout through a buffer; flush_stdout() empties it. The error is the reason why stdout cannot be written.
 Result<void> write_stdout(std::string_view bytes);
 Result<void> flush_stdout();
 

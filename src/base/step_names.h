@@ -1,4 +1,4 @@
-// Names by which programs mark the steps of their loop.
+// Common names of marks for the steps of a training loop.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace tidemark {
 
-/// What a mark or range of this name tells, the most reliable first.
+/// Kind of a mark or range by its name, the most reliable first.
 enum class StepName : std::uint8_t {
   planned,        ///< a step that `tidemark plan` counted: "Tidemark.step#2"
   profiler_step,  ///< as PyTorch's profiler names them: "ProfilerStep#12"
@@ -19,9 +19,9 @@ enum class StepName : std::uint8_t {
   optimizer,      ///< as PyTorch's optimizers name theirs: "Optimizer.step#AdamW.step"
   other,
 };
-inline constexpr std::size_t kStepNames = 4;  // those that tell steps
+inline constexpr std::size_t kStepNames = 4;  // kinds that mark steps
 
-/// What of a name is the same in each step: "Train_Step #7" → "trainstep".
+/// The part of a name that is the same in each step: "Train_Step #7" → "trainstep".
 [[nodiscard]] inline std::string step_stem(std::string_view name) {
   std::string stem;
   for (const char letter : name) {

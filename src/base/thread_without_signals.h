@@ -1,4 +1,4 @@
-// Threads that take no signals: these are for the thread that knows what to do about them.
+// Threads that receive no signals: these are for the thread that handles them.
 #pragma once
 
 #include <pthread.h>
@@ -9,7 +9,7 @@
 
 namespace tidemark {
 
-/// All signals are blocked while it lives, of the thread that made it and of those that this one starts meanwhile.
+/// Blocks all signals during its lifetime, for its thread and for threads started by it meanwhile.
 class SignalsBlocked {
  public:
   SignalsBlocked() {

@@ -1,4 +1,4 @@
-// 128-bit arithmetic, which GCC and clang have and ISO C++ does not.
+// 128-bit arithmetic, an extension of GCC and clang to ISO C++.
 #pragma once
 
 namespace tidemark {

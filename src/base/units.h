@@ -1,5 +1,5 @@
-// Sizes and times as people read them, and as they write them in options, settings and files: one grammar for each.
-// Bytes stay integers everywhere else.
+// Sizes and times in output, and in options, settings and files: one grammar for each. Bytes stay integers everywhere
+// else.
 //
 //   SIZE: NUMBER [UNIT]   B, KB, MB, GB, TB, PB, EB, with an i (KiB) or without the B (K; not E), in any case; each is
 //                         1024 of the one before; without a unit: bytes
@@ -19,8 +19,8 @@ inline constexpr std::uint64_t kKiB = 1024;
 inline constexpr std::uint64_t kMiB = 1024 * kKiB;
 inline constexpr std::uint64_t kGiB = 1024 * kMiB;
 
-/// "1536.0 MiB", "12.3 GiB", "512 B": binary units, spelled out; one decimal from KiB on. "≥ 16.0 EiB" of the largest
-/// number, at which sums stop (arithmetic.h).
+/// "1536.0 MiB", "12.3 GiB", "512 B": binary units, spelled out; one decimal from KiB on. "≥ 16.0 EiB" for the largest
+/// number, at which sums saturate (arithmetic.h).
 [[nodiscard]] std::string format_bytes(std::uint64_t bytes);
 
 /// "12.345 s", "3.2 ms", "17 ns".
@@ -29,17 +29,17 @@ inline constexpr std::uint64_t kGiB = 1024 * kMiB;
 /// "1,234,567".
 [[nodiscard]] std::string format_count(std::uint64_t count);
 
-/// Bytes, rounded to whole ones. None where it is no size, or 2^63 bytes or more.
+/// Bytes, rounded to whole ones. nullopt if it is not a size, or 2^63 bytes or more.
 [[nodiscard]] std::optional<std::uint64_t> parse_size(std::string_view text);
 
-inline constexpr double kNanosecond = 1;  ///< in nanoseconds, as are those below
+inline constexpr double kNanosecond = 1;  ///< in nanoseconds, as are the following
 inline constexpr double kMillisecond = 1e6;
 inline constexpr double kSecond = 1e9;
 
-/// A time, in units of `unit_ns` nanoseconds. None where it is no time.
+/// A time, in units of `unit_ns` nanoseconds. nullopt if it is not a time.
 [[nodiscard]] std::optional<double> parse_time(std::string_view text, double unit_ns);
 
-/// Whether a number has no unit after it, which then depends on who reads it.
+/// Whether a number has no unit after it, so that the option decides it.
 [[nodiscard]] bool has_no_unit(std::string_view text);
 
 }  // namespace tidemark

@@ -1,4 +1,4 @@
-// Work that may take long, done in order on a thread of its own, so that whoever samples never waits.
+// Runs slow work in order on a separate thread, so that sampling never waits.
 #pragma once
 
 #include <sched.h>
@@ -17,16 +17,16 @@
 
 namespace tidemark {
 
-/// Thread-safe. The thread starts with the first work; where none is to be had, that is tried again with the next.
+/// Thread-safe. The thread starts with the first work; if it cannot be created, that is tried again with the next.
 class Worker {
  public:
   using Work = std::function<void()>;
   using Problem = std::function<void(const std::string&)>;
 
-  /// Holds `most` pieces of work: then the oldest is dropped for a new one, and counted. `problem` gets a clause, once,
-  /// when there is no thread to be had, from add().
+  /// Holds at most `most` pieces of work: beyond that the oldest is dropped for a new one, and counted. add() calls
+  /// `problem` once, with a clause, if no thread can be created.
   Worker(std::size_t most, Problem problem) : most_(most), problem_(std::move(problem)) {}
-  /// What is not done is dropped; see finish().
+  /// Drops unfinished work; see finish().
   ~Worker() { finish(std::chrono::milliseconds(0)); }
   Worker(const Worker&) = delete;
   Worker& operator=(const Worker&) = delete;
@@ -34,7 +34,7 @@ class Worker {
   void add(Work work);
   /// Waits until all work is done, but no longer than this, or until there is no thread for it.
   void wait(std::chrono::milliseconds patience);
-  /// Tells the work under way to come to an end. What waits, and what is added later, is dropped.
+  /// Requests the current work to stop. Waiting and later work is dropped.
   void stop();
   /// wait(), stop(), and waits for the work under way. Without a thread the work is done here, as work that has to come
   /// to an end.
@@ -65,7 +65,7 @@ class Worker {
   bool told_ = false;
 };
 
-/// Those that this process may use (its affinity); 0: not known. Any thread.
+/// The processors that this process may use (its affinity); 0: unknown. Thread-safe.
 [[nodiscard]] inline std::uint32_t usable_processors() {
   cpu_set_t usable;
   return ::sched_getaffinity(0, sizeof(usable), &usable) == 0 ? static_cast<std::uint32_t>(CPU_COUNT(&usable)) : 0;
