@@ -53,7 +53,7 @@ Result<GpuProfile> read_gpu_profile(const std::string& path) {
   std::ifstream file(path);
   std::string text(64 * kKiB, '\0');
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (!file.eof()) {  // nor where it is larger
+  if (!file.eof()) {  // also for larger files
     return Error{fmt::format("{}: this GPU profile cannot be read; known GPUs have names without a dot", path)};
   }
   text.resize(static_cast<std::size_t>(file.gcount()));
@@ -62,11 +62,11 @@ Result<GpuProfile> read_gpu_profile(const std::string& path) {
   if (profiles->size() != 1) {
     return Error{fmt::format("{}: describes {} GPUs; a profile describes one", path, profiles->size())};
   }
-  profiles->front().measured = true;  // whoever writes it down knows the GPU
+  profiles->front().measured = true;  // the author of the file knows the GPU
   return std::move(profiles->front());
 }
 
-// What was measured of such a GPU holds for this one.
+// Measurements on such a GPU are valid for this one.
 Result<GpuProfile> profile_here() {
   auto gpu = profile_of_this_machine();
   if (!gpu) return gpu;
@@ -86,8 +86,8 @@ constexpr unsigned kArchitecture = AUDIT_ARCH_AARCH64;
 #endif
 
 // Requests to NVIDIA's driver have the type 'F' and numbers from 200 on (NV_IOCTL_MAGIC and NV_IOCTL_BASE in its
-// nv-ioctl-numbers.h). Without the first of them, which compares versions, CUDA finds no device. Those of frame
-// buffers, which have the type too, are below.
+// nv-ioctl-numbers.h). Without the first of them, which compares versions, CUDA finds no device. Requests of frame
+// buffers, which have the same type, have lower numbers.
 constexpr unsigned kFirstRequest = 'F' << 8 | 200;
 constexpr unsigned kLastRequest = 'F' << 8 | 0xFF;
 
@@ -325,8 +325,8 @@ bool has_nvidia_driver() {
   return ::access("/dev/nvidiactl", F_OK) == 0;
 }
 
-// An environment alone does not do: CUDA_VISIBLE_DEVICES is gone after `env -i`. Hiding the files of the devices needs
-// a mount namespace, which not every user may make.
+// An environment alone is not sufficient: `env -i` removes CUDA_VISIBLE_DEVICES. Hiding the files of the devices needs
+// a mount namespace, which not every user may create.
 void refuse_nvidia_driver() {
   sock_filter filter[] = {
       BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)),

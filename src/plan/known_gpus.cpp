@@ -3,10 +3,10 @@
 namespace tidemark {
 namespace {
 
-// Total memory as the driver says it: of the H200 measured with driver 580; of the others as deviceQuery or
-// torch.cuda.get_device_properties() printed it in public reports, with the version of CUDA of the driver. Drivers
-// differ by up to 1%; PyTorch's out-of-memory errors name the same figure as "total capacity". Multiprocessors, caches
-// and buses: the same reports and NVIDIA's white papers of the architectures.
+// Total memory as reported by the driver: for the H200 measured with driver 580; for the others as printed by
+// deviceQuery or torch.cuda.get_device_properties() in public reports, with the driver's version of CUDA. Drivers
+// differ by up to 1%; PyTorch's out-of-memory errors contain the same figure as "total capacity". Multiprocessors,
+// caches and buses: the same reports and NVIDIA's white papers of the architectures.
 constexpr std::string_view kKnownGpus = R"(
 [T4]
 name = Tesla T4

@@ -44,8 +44,7 @@ struct TorchRequirements {
   int nccl = 0;
 };
 
-/// Read from what the package says that it requires; for what it does not say, what was current with its version of
-/// CUDA.
+/// Read from the package's requirements; for missing ones, the versions current with its version of CUDA.
 [[nodiscard]] TorchRequirements torch_requirements(const InterpreterFacts& python);
 
 namespace fs = std::filesystem;
@@ -56,7 +55,7 @@ using Version = std::array<int, 3>;
 Version read_version(const std::string& text) {
   Version version{};
   std::sscanf(text.c_str(), "%d.%d.%d", &version[0], &version[1],
-              &version[2]);  // NOLINT(cert-err34-c): 0 where there is none
+              &version[2]);  // NOLINT(cert-err34-c): 0 if there is none
   return version;
 }
 
@@ -99,7 +98,7 @@ struct UsageOfProcess {
   std::unique_ptr<phantom::UsageFile> file;
 };
 
-/// A copy of each process's file, of those that have ended too; in no particular order.
+/// A copy of each process's file, including ended ones; in no particular order.
 [[nodiscard]] std::vector<UsageOfProcess> read_usage_files(const std::string& folder);
 
 std::vector<UsageOfProcess> read_usage_files(const std::string& folder) {
@@ -116,8 +115,8 @@ std::vector<UsageOfProcess> read_usage_files(const std::string& folder) {
   return found;
 }
 
-/// Writes a program `nvidia-smi` into the folder, which it makes: it lists the planned GPUs (`-L`) and answers
-/// `--query-gpu`, as CSV; what it does not know is "[N/A]". Anything else gets a line for each GPU.
+/// Writes a program `nvidia-smi` into the folder, which it creates: it lists the planned GPUs (`-L`) and answers
+/// `--query-gpu`, as CSV, with "[N/A]" for unsupported fields. Other arguments print a line for each GPU.
 Result<void> write_nvidia_smi(const std::string& folder, const PhantomOptions& options);
 
 std::string shell_word(const std::string& text) {
@@ -166,7 +165,7 @@ Result<void> check_torch(const InterpreterFacts& python) {
   return {};
 }
 
-// Whether one of the stand-ins takes the place of CUDA's runtime, which a library may have linked statically.
+// Whether one of the stand-ins replaces CUDA's runtime, which a library may have linked statically.
 bool has_runtime(const std::vector<std::string>& standins) {
   return std::any_of(standins.begin(), standins.end(), [](const std::string& path) {
     return fs::path(path).filename().string().starts_with("libcudart.so");
@@ -245,7 +244,7 @@ Result<PhantomRun> PhantomRun::create(const InterpreterFacts& python, const Phan
   run.preload_ = std::move(*standins);
   if (auto written = write_nvidia_smi(folder + "/bin", options); !written) return written.error();
   std::error_code error;
-  // Triton before 3.3 links what it compiles with the driver, under its name for linkers.
+  // Triton before 3.3 links its compiled code with the driver, under its name for linkers.
   fs::create_symlink("libcuda.so.1", folder + "/libcuda.so", error);
   return run;
 }
@@ -258,8 +257,8 @@ std::vector<std::string> PhantomRun::environment() const {
   for (int device = 0; device < devices_; ++device) {
     uuids += (device == 0 ? "" : ",") + phantom::device_uuid(device);
   }
-  // Triton looks for the driver in files, not among loaded libraries. What Inductor times here is not true and must not
-  // be kept.
+  // Triton searches files for the driver, not loaded libraries. Inductor's timings are wrong here and must not be
+  // cached.
   return {"TIDEMARK_PHANTOM=" + folder(), "TRITON_LIBCUDA_PATH=" + folder(),
           "TORCHINDUCTOR_CACHE_DIR=" + folder() + "/inductor", "CUDA_VISIBLE_DEVICES=" + uuids,
           fmt::format("PATH={}/bin:{}", folder(), path != nullptr ? path : "/usr/bin:/bin")};

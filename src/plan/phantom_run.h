@@ -1,4 +1,4 @@
-// What a program needs in its environment to run on the phantom GPU, and what it did there.
+// The environment of a program on the phantom GPU, and its activity there.
 #pragma once
 
 #include <sys/types.h>
@@ -22,7 +22,7 @@ struct PhantomOptions {
   GpuProfile gpu;
   std::uint64_t memory_bytes = 0;  ///< of each device
   int devices = 1;
-  /// Training steps after which the program is ended; 0: they are counted, and it runs to its end; none: neither.
+  /// Training steps after which the program is ended; 0: count steps, and run to the end; nullopt: neither.
   std::optional<std::uint64_t> steps = {};
 };
 
@@ -33,36 +33,36 @@ struct PhantomLibrary {
   std::uint64_t peak_bytes = 0;
 };
 
-/// What one process of a plan did on the phantom GPU.
+/// Activity of one process of a plan on the phantom GPU.
 struct PhantomProcess {
   pid_t pid = 0;
   std::uint64_t requests = 0;         ///< for device memory
   std::uint64_t steps = 0;            ///< training steps that were complete
-  bool steps_by_marks = false;        ///< they are those that the program marks itself
-  std::uint64_t idle_optimizers = 0;  ///< that made no step though they have parameters of their own on a GPU
+  bool steps_by_marks = false;        ///< the steps are marked by the program
+  std::uint64_t idle_optimizers = 0;  ///< number of optimizers without a step, although they have parameters on a GPU
   std::uint32_t communicators = 0;    ///< of NCCL that it joined
-  /// Of each device, what the driver and its libraries took beside the context.
+  /// For each device, memory of the driver and its libraries besides the context.
   std::vector<std::uint64_t> driver_bytes = {};
   bool stopped = false;  ///< its last training step is complete, and it waits to be ended
   std::vector<PhantomLibrary> libraries = {};
 };
 
-/// What the processes of a plan counted on the phantom GPU.
+/// Counters of a plan's processes on the phantom GPU.
 struct PhantomUsage {
   std::vector<PhantomProcess> processes;
-  /// Of each device, the most that all processes held at once, with their contexts; empty where none was used.
+  /// For each device, the maximum that all processes held at once, with their contexts; empty if none was used.
   std::vector<std::uint64_t> device_peaks;
-  std::uint64_t reads = 0;  ///< copies from a device to the host, whose values no kernel computed
-  /// Different operations whose workspace, and kernels whose needs, were estimated.
+  std::uint64_t reads = 0;  ///< copies from a device to the host of values that no kernel computed
+  /// Numbers of different operations with an estimated workspace, and of kernels with estimated needs.
   std::array<std::uint64_t, phantom::kEstimates> estimates{};
   std::vector<std::string> unanswered;  ///< functions of CUDA without an answer, in alphabetical order
-  std::string own_runtime;              ///< path of a library that has a CUDA runtime of its own; empty: none
+  std::string own_runtime;              ///< path of a library with a separate CUDA runtime; empty: none
 };
 
-/// A folder with the stand-ins for one PyTorch, which its processes alone find. Removed with this object. Move-only.
+/// A folder with the stand-ins for one PyTorch, visible only to its processes. Removed with this object. Move-only.
 class PhantomRun {
  public:
-  /// Writes the stand-ins for the interpreter's PyTorch. An error says what of it cannot be planned with.
+  /// Writes the stand-ins for the interpreter's PyTorch. The error is the reason why it cannot be planned with.
   static Result<PhantomRun> create(const InterpreterFacts& python, const PhantomOptions& options);
 
   /// For files of whoever made it, too.
@@ -83,8 +83,8 @@ class PhantomRun {
   std::vector<std::string> preload_;
 };
 
-/// Of the first GPU that the driver lists, which CUDA_VISIBLE_DEVICES may choose. Creates no context: nothing runs on
-/// the GPU, and no memory of it is taken.
+/// Profile of the first GPU that the driver lists, which CUDA_VISIBLE_DEVICES may select. Creates no context: runs
+/// nothing on the GPU, and takes no memory of it.
 [[nodiscard]] Result<GpuProfile> profile_of_this_machine();
 
 }  // namespace tidemark

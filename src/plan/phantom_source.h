@@ -1,4 +1,4 @@
-// The planned GPUs as samples see them: what the processes of the plan take, as they say in the phantom's folder.
+// The planned GPUs as a source of samples: memory of the plan's processes, from files in the phantom's folder.
 #pragma once
 
 #include <memory>
@@ -9,7 +9,7 @@
 
 namespace tidemark {
 
-/// `folder`: that of a PhantomRun, made with `options`. Where it is gone, nothing is used.
+/// `folder`: of a PhantomRun, created with `options`. If it is gone, nothing is used.
 [[nodiscard]] std::unique_ptr<DeviceSource> make_phantom_source(const std::string& folder,
                                                                 const PhantomOptions& options);
 

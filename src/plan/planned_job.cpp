@@ -23,7 +23,7 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kBetweenLooks = 20ms;
-// A rank that is slower than the others, or that has not made a step: a server of the program's, which never will.
+// For a rank that is slower than the others, or without a step: one of the program's servers, which never makes one.
 constexpr auto kPatienceWithSteps = 30s;
 constexpr auto kPatienceWithoutSteps = 5s;
 constexpr auto kQuiet = 60s;
@@ -37,7 +37,7 @@ std::vector<std::int64_t> processes_of_job(std::optional<pid_t> outsider) {
   return found;
 }
 
-// Python's, which removes the semaphores and shared memory of the processes that were killed, and then ends.
+// Python's resource tracker, which removes the semaphores and shared memory of killed processes, and then ends.
 bool is_resource_tracker(std::int64_t pid) {
   const std::string command = read_file("/proc/" + std::to_string(pid) + "/cmdline").value_or("");
   return command.find("multiprocessing.resource_tracker") != std::string::npos;
@@ -47,7 +47,7 @@ bool waits_to_be_ended(const PhantomProcess& process) {
   return process.stopped;
 }
 
-// Launchers first: they would take the end of their processes for a failure, and say so.
+// Launchers first: they would report the end of their processes as a failure.
 void end_job(const std::vector<PhantomProcess>& processes, std::optional<pid_t> outsider) {
   const auto is_stopped = [&](std::int64_t pid) {
     return std::any_of(processes.begin(), processes.end(),
@@ -62,7 +62,7 @@ void end_job(const std::vector<PhantomProcess>& processes, std::optional<pid_t> 
   }
 }
 
-// True when none is left.
+// True if none is left.
 bool wait_for_ends(std::optional<pid_t> outsider, Clock::duration patience) {
   const auto deadline = Clock::now() + patience;
   for (;;) {
@@ -154,7 +154,7 @@ Result<std::vector<std::string>> ranks_command(const std::vector<std::string>& c
   const bool interpreter = is_interpreter(command.front());
   std::vector<std::string> ranks = {interpreter ? command.front() : python};
   std::size_t word = 1;
-  // Options of the interpreter up to its program; -W and -X take the next word where nothing is attached.
+  // Options of the interpreter up to its program; -W and -X take the next word if nothing is attached.
   for (; interpreter && word < command.size(); ++word) {
     const std::string& option = command[word];
     if (option.size() < 2 || option[0] != '-' || option == "-m") break;

@@ -1,4 +1,4 @@
-// When the processes of a plan are ended, and that none of them is left.
+// When the processes of a plan are ended, so that none is left.
 #pragma once
 
 #include <sys/types.h>
@@ -15,8 +15,8 @@
 
 namespace tidemark {
 
-/// Counts from its construction on. The kernel does not say which processes they were: a control group (a container, a
-/// Slurm job, a terminal's session) counts its own, the machine all.
+/// Counts from its construction on. The kernel does not report which processes were killed: a control group (a
+/// container, a Slurm job, a terminal's session) counts its own, the machine all.
 class OomKills {
  public:
   /// `root` comes before "/proc" and before the mount points in it.
@@ -30,17 +30,17 @@ class OomKills {
   [[nodiscard]] std::optional<std::uint64_t> read() const;
 
   std::string root_;
-  std::optional<Cgroup> group_;  // none where it does not count
+  std::optional<Cgroup> group_;  // nullopt if it does not count
   std::uint64_t before_ = 0;
 };
 
-/// What to do about a job whose processes have done this much.
+/// Decides when a job ends, from the progress of its processes.
 class StepWatch {
  public:
   using Time = std::chrono::steady_clock::time_point;
 
-  /// `processes`: those that are alive. Whether to end the job: each that uses the GPU has made its last training step,
-  /// or it makes no step any more while others wait for it.
+  /// `processes`: the live ones. Whether to end the job: each process that uses the GPU has made its last training
+  /// step, or makes no more steps while others wait for it.
   [[nodiscard]] bool is_complete(const std::vector<PhantomProcess>& processes, Time now);
   /// How long no training step has been complete.
   [[nodiscard]] std::chrono::seconds time_without_step(Time now) const {
@@ -48,7 +48,7 @@ class StepWatch {
   }
   /// Training steps of all processes so far.
   [[nodiscard]] std::uint64_t steps() const { return steps_; }
-  /// How long the program has not asked for device memory.
+  /// Time since the program's last request for device memory.
   [[nodiscard]] std::chrono::seconds quiet_for(Time now) const {
     return std::chrono::duration_cast<std::chrono::seconds>(now - last_request_);
   }
@@ -60,8 +60,8 @@ class StepWatch {
   Time last_request_ = Time::clock::now();
 };
 
-/// The processes below this one, but for `outsider`, which does not belong to the job. From its construction on, what a
-/// process of the job leaves behind becomes a child of this process.
+/// The processes below this one, except `outsider`, which does not belong to the job. From its construction on, orphans
+/// of the job become children of this process.
 class PlannedJob {
  public:
   explicit PlannedJob(const PhantomRun& phantom);
@@ -70,12 +70,12 @@ class PlannedJob {
   void watch(std::optional<pid_t> outsider);
   /// Whether watch() has ended it.
   [[nodiscard]] bool is_complete() const { return complete_; }
-  /// True once, when the program has not asked for device memory for a minute.
+  /// True once, when the program has not requested device memory for a minute.
   [[nodiscard]] bool turned_idle();
-  /// True once, when it has not made a training step for two minutes, though it asks for device memory.
+  /// True once, when it has not made a training step for two minutes, although it requests device memory.
   [[nodiscard]] bool stopped_stepping();
 
-  /// Ends what is left of it, and waits for that: half a second for those that end by themselves.
+  /// Ends the remaining processes and waits for them: half a second for those that end by themselves.
   static void end_remaining(std::optional<pid_t> outsider);
 
  private:

@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
 // No GPU has so much; the addresses are enough for it however they are broken up.
 constexpr std::uint64_t kMaxReserved = std::uint64_t{1} << 50;
-// Expandable segments have addresses of their own, far from all others.
+// Expandable segments have a separate range of addresses, far from all others.
 constexpr std::uint64_t kFirstExpandable = std::uint64_t{1} << 60;
 
 }  // namespace
@@ -98,7 +98,7 @@ void AllocatorModel::erase_free(Handle block) {
   free.pool->free.erase({free.size, {free.address, block}});
 }
 
-// Joins the block with the one behind it, which is in no set.
+// Joins the block with the one after it, which is in no set.
 void AllocatorModel::merge_behind(Handle block) {
   const Handle gone = blocks_[block].behind;
   blocks_[block].size += blocks_[gone].size;
@@ -107,7 +107,7 @@ void AllocatorModel::merge_behind(Handle block) {
   unused_.push_back(gone);
 }
 
-// Returns what is left behind the front, in no set.
+// Returns the rest after the front, in no set.
 AllocatorModel::Handle AllocatorModel::split(Handle block, std::uint64_t front) {
   Block rest = blocks_[block];
   rest.address += front;
@@ -281,19 +281,19 @@ AllocatorOutcome AllocatorModel::outcome() const {
 
 namespace {
 
-// What an expandable segment has of addresses: more than any GPU has memory.
+// Range of addresses of an expandable segment: larger than the memory of any GPU.
 constexpr std::uint64_t kSegmentAddresses = std::uint64_t{1} << 46;
 
 }  // namespace
 
-// What best fit compares: the block and the unmapped memory behind it.
+// Size for best fit: the block and the unmapped memory after it.
 std::uint64_t AllocatorModel::room_of(Handle block) const {
   const Handle behind = blocks_[block].behind;
   const bool grows = behind != kNone && blocks_[behind].state == State::unmapped;
   return blocks_[block].size + (grows ? blocks_[behind].size : 0);
 }
 
-// The lowest place where free and unmapped blocks side by side are large enough.
+// The lowest place where adjacent free and unmapped blocks are large enough.
 AllocatorModel::Handle AllocatorModel::find_expandable_block(const Search& search) {
   for (const auto& [address, unmapped] : search.pool->unmapped) {
     Handle first = unmapped;
@@ -335,8 +335,8 @@ AllocatorModel::Handle AllocatorModel::allocate_expandable(const Search& search)
   return block;
 }
 
-// Maps the first `bytes` of an unmapped block, in whole handles. The free block that they are now part of; none where
-// the driver has no memory.
+// Maps the first `bytes` of an unmapped block, in whole handles. Returns the free block that contains them; none if the
+// driver has no memory.
 AllocatorModel::Handle AllocatorModel::map_block(Handle block, std::uint64_t bytes) {
   const std::uint64_t handle = pytorch::handle_size(std::get<pytorch::BlockPool>(blocks_[block].key));
   const std::uint64_t mapped = std::min((bytes + handle - 1) / handle * handle, blocks_[block].size);
@@ -365,7 +365,7 @@ AllocatorModel::Handle AllocatorModel::map_block(Handle block, std::uint64_t byt
 // Gives the handles that lie wholly in a free block back to the driver.
 void AllocatorModel::unmap_block(Handle block) {
   const std::uint64_t handle = pytorch::handle_size(std::get<pytorch::BlockPool>(blocks_[block].key));
-  // Segments begin at a multiple of kSegmentAddresses, which handles of 20 MiB do not divide: offsets count.
+  // Segments begin at a multiple of kSegmentAddresses, which is not a multiple of handles of 20 MiB: offsets count.
   const std::uint64_t start = blocks_[block].address / kSegmentAddresses * kSegmentAddresses;
   const std::uint64_t offset = blocks_[block].address - start;
   const std::uint64_t size = blocks_[block].size;

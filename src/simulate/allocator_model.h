@@ -1,8 +1,8 @@
-// A model of PyTorch's caching allocator for one GPU, for machines where no PyTorch can replay requests itself.
+// A model of PyTorch's caching allocator for one GPU, for machines without a PyTorch that can replay requests.
 //
-// It takes the steps that allocator/rules.h lists, in that order. What it does not know of the real one: the addresses
-// that the driver gives, which decide between free blocks of the same size (here the lowest free one is given), blocks
-// that wait for events, and pools of an allocator of their own.
+// It takes the steps listed in allocator/rules.h, in that order. Unlike the real one, it does not model: the addresses
+// from the driver, which decide between free blocks of the same size (here the lowest free one is used), blocks that
+// wait for events, and pools with a separate allocator.
 #pragma once
 
 #include <array>
@@ -29,7 +29,7 @@ class AllocatorModel {
   };
   AllocatorModel(const pytorch::AllocatorSettings& settings, Limit limit);
 
-  /// A block for a request; none where there is no memory.
+  /// A block for a request; nullopt if there is no memory.
   std::optional<Handle> allocate(std::uint64_t requested, std::uint16_t stream, std::uint16_t pool);
   void free(Handle block);
   void empty_cache() { release_cached_blocks(); }

@@ -32,13 +32,13 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::json;
 
-// Of each phantom GPU where there is no limit: expandable segments reserve more addresses than that for each stream and
-// pool, which have to have room together.
+// Memory of each phantom GPU without a limit: expandable segments reserve more addresses than that for each stream and
+// pool, and all of them have to fit together.
 constexpr std::uint64_t kMinPlenty = 256 * kGiB;
 constexpr std::uint64_t kMaxPlenty = 4096 * kGiB;
 constexpr std::uint64_t kPlentyForPeak = 16;
 
-// PyTorch rounds the product down; what this is above `limit` is less than any block.
+// PyTorch rounds the product down; the excess over `limit` is less than any block.
 double fraction_of(std::uint64_t limit, std::uint64_t memory) {
   return std::min(1.0, (static_cast<double>(limit) + 128) / static_cast<double>(memory));
 }
@@ -51,7 +51,7 @@ PhantomOptions phantom_options(const Store& store, const Requests& requests, con
   const std::uint64_t plenty = std::clamp(std::min(peak, kMaxPlenty) * kPlentyForPeak, kMinPlenty, kMaxPlenty);
   PhantomOptions options;
   options.gpu = gpu_profiles().front();
-  options.gpu.context_bytes = 0;  // the limit is what the allocator may have
+  options.gpu.context_bytes = 0;  // the limit applies to the allocator alone
   options.devices = static_cast<int>(limits.bytes.size());
   for (const auto& limit : limits.bytes) options.memory_bytes = std::max(options.memory_bytes, limit.value_or(plenty));
   if (limits.by_fraction) options.memory_bytes *= 2;
@@ -112,7 +112,7 @@ fs::path result_path(const std::string& folder, std::size_t index) {
   return fs::path(folder) / fmt::format("result.{}", index);
 }
 
-// Runs it with its output in the file `log`, and says how far it is until it ends.
+// Runs it with its output in the file `log`, and reports progress until it ends.
 Result<ProcessEnd> run_script(const PhantomRun& phantom, const InterpreterFacts& python, const std::string& log,
                               StopSignals& signals, const std::function<void()>& tick) {
   const std::string& folder = phantom.folder();
@@ -217,7 +217,7 @@ class Pairs {
   }
 
  private:
-  // Only told apart: no stream is created.
+  // Only distinguishes streams: none is created.
   [[nodiscard]] std::int64_t stream_of(const Request& request) const {
     const bool is_default = request.stream >= store_.streams.size() || store_.streams[request.stream] == 0;
     return is_default ? 0 : std::int64_t{request.stream} + 1;

@@ -19,7 +19,7 @@ namespace {
 constexpr std::uint16_t kOtherDevice = 0xFFFF;
 constexpr std::size_t kMaxSimulatedDevices = 64;  // as many phantom GPUs as there can be
 
-// What stands between two changes of the live set.
+// Events between two changes of the live set.
 struct Between {
   enum class Kind : std::uint8_t { completion, pool_released, empty_cache, moment, failed };
   std::uint64_t change_count = 0;
@@ -173,8 +173,8 @@ class Visitor {
   std::uint32_t slots_ = 0;
 };
 
-// The most that requests were granted together with what was reserved before. Of an expandable segment PyTorch compares
-// all that the request needs with a limit, even where part of it is mapped already.
+// Maximum of a granted request plus the memory reserved before it. For an expandable segment PyTorch compares the whole
+// size of the request with a limit, even if part of it is mapped already.
 std::uint64_t most_granted(const Store& store, std::uint8_t device) {
   std::uint64_t most = store.devices[device].peak_reserved_bytes.value_or(0);
   std::uint64_t reserved = 0;
@@ -192,7 +192,7 @@ std::uint64_t most_granted(const Store& store, std::uint8_t device) {
   return most;
 }
 
-// What the recording shows of a limit: a request was refused, or the allocator released memory before it was granted.
+// Evidence of a limit in the recording: a request was refused, or the allocator released memory before it was granted.
 void find_limit(const Store& store, RequestDevice& device) {
   bool reached = false;
   const bool collects =

@@ -15,14 +15,14 @@ namespace tidemark {
 using NamedSetting = std::pair<std::string, std::string>;
 using SettingList = std::vector<NamedSetting>;
 
-/// An error says what is not NAME:VALUE. Names are not checked.
+/// Fails for parts that are not NAME:VALUE. Names are not checked.
 [[nodiscard]] Result<SettingList> parse_settings(const std::string& text);
 [[nodiscard]] std::string settings_text(const SettingList& settings);
 
 /// `base` with the values of `changes`; settings that `base` does not have come behind it.
 [[nodiscard]] SettingList with_changes(SettingList base, const SettingList& changes);
 
-/// Those that decide where blocks lie, and nothing else: of a file, which may say anything.
+/// Only settings that affect the placement of blocks, because a file may contain any.
 [[nodiscard]] SettingList placement_settings(const SettingList& settings);
 
 /// As the rules of the allocator take them. An error names the value that PyTorch would refuse.

@@ -23,7 +23,7 @@ namespace tidemark {
 
 namespace {
 
-/// `limits` by device. An error where the model does not know a setting.
+/// `limits` by device. Fails if the model does not support a setting.
 Result<SimulatedSettings> replay_with_model(const Store& store, const Requests& requests, const SettingList& settings,
                                             const std::vector<AllocatorModel::Limit>& limits);
 
@@ -75,13 +75,13 @@ Result<SimulatedSettings> replay_with_model(const Store& store, const Requests& 
   return run;
 }
 
-/// Changes to the recorded settings, those that help most often first: expandable segments; max_split_size_mb around
-/// the sizes of the large requests; steps of roundup_power2_divisions; garbage_collection_threshold where `limited`,
-/// without which PyTorch does not collect.
+/// Changes to the recorded settings, most often helpful first: expandable segments; max_split_size_mb around the sizes
+/// of the large requests; steps of roundup_power2_divisions; garbage_collection_threshold if `limited`, because PyTorch
+/// collects only with a limit.
 [[nodiscard]] std::vector<SettingList> candidate_settings(const Store& store, const Requests& requests,
                                                           const SettingList& recorded, bool limited);
 
-constexpr std::uint64_t kMaxSplitSize = 1 << 20;  // MiB; blocks of which no GPU has one are not worth a setting
+constexpr std::uint64_t kMaxSplitSize = 1 << 20;  // MiB; larger than the blocks of any GPU
 
 // Powers of two above the median of the requests that have a segment for themselves, above nine tenths of them, and
 // between: max_split_size keeps larger blocks whole.
@@ -122,7 +122,7 @@ std::vector<SettingList> candidate_settings(const Store& store, const Requests& 
           {{"max_split_size_mb", fmt::format("{}", *splits.rbegin())}, {"garbage_collection_threshold", "0.8"}});
     }
   }
-  // What changes nothing is not tried: to PyTorch, False is the same as no expandable_segments.
+  // Settings without effect are not tried: to PyTorch, False is the same as no expandable_segments.
   SettingList base = recorded;
   if (std::none_of(base.begin(), base.end(), [](const auto& each) { return each.first == "expandable_segments"; })) {
     base.emplace_back("expandable_segments", "False");
@@ -131,7 +131,7 @@ std::vector<SettingList> candidate_settings(const Store& store, const Requests& 
   return changes;
 }
 
-// The settings of the recording; none where neither the file nor the user says.
+// The settings of the recording; nullopt if neither the file nor the user gives them.
 Result<std::optional<SettingList>> recorded_settings(const Store& store, const SimulateOptions& options) {
   if (options.recorded) {
     auto given = parse_settings(*options.recorded);
@@ -142,7 +142,7 @@ Result<std::optional<SettingList>> recorded_settings(const Store& store, const S
   if (!known) return std::optional<SettingList>();
   auto written = parse_settings(known->text);
   SettingList settings = written ? placement_settings(*written) : SettingList();
-  // A program can set them while it runs; the text is that of the environment.
+  // A program can change settings while it runs; the text is from the environment.
   SettingList values;
   if (known->expandable_segments.value_or(false)) values.emplace_back("expandable_segments", "True");
   if (known->max_split_size.value_or(-1) > 0) {

@@ -1,4 +1,4 @@
-// What other settings of PyTorch's caching allocator would have done to a recording.
+// Effect of other settings of PyTorch's caching allocator on a recording.
 #pragma once
 
 #include <cstdint>
@@ -21,12 +21,12 @@ enum class Replayer : std::uint8_t { any, pytorch, model };
 
 struct SimulateOptions {
   std::vector<std::string> sets;        ///< each is one alternative: "expandable_segments:True"
-  bool search = false;                  ///< and those of candidate_settings()
-  std::optional<std::string> recorded;  ///< the settings it was recorded with, where the file does not say
+  bool search = false;                  ///< also try candidate_settings()
+  std::optional<std::string> recorded;  ///< the settings of the recording, if missing from the file
   std::optional<std::uint64_t> memory;  ///< bytes that the allocator of each GPU may reserve
   std::optional<std::string> device;    ///< only this one: "cuda:0"
-  std::string python;                   ///< interpreter whose PyTorch replays; empty: python3
-  Replayer replayer = Replayer::any;    ///< any: the model where that PyTorch cannot
+  std::string python;                   ///< Python with the PyTorch to use; empty: python3
+  Replayer replayer = Replayer::any;    ///< any: the model if that PyTorch cannot replay
 };
 
 /// Replays the recording's requests with the recorded settings, as a check, and with each of the others.

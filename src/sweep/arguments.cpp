@@ -94,8 +94,8 @@ Result<std::vector<std::string>> parse_values(std::string_view text) {
   return parse_list(text);
 }
 
-// Replaces "{name}" by what `value_of(name)` gives, and "{{name}}" by "{name}". What has other letters between braces
-// stays as it is.
+// Replaces "{name}" by the result of `value_of(name)`, and "{{name}}" by "{name}". Braces around other characters are
+// kept.
 template <typename ValueOf>
 std::string fill(const std::string& text, const ValueOf& value_of) {
   std::string filled;
@@ -114,7 +114,7 @@ std::string fill(const std::string& text, const ValueOf& value_of) {
   return filled;
 }
 
-// Sets `option` wherever the command has it. False where it has not.
+// Sets `option` wherever the command has it. False if it is missing.
 bool set_option(std::vector<std::string>& command, const std::string& option, const std::string& value) {
   bool found = false;
   for (std::size_t index = 1; index < command.size(); ++index) {

@@ -16,7 +16,7 @@ namespace tidemark {
 
 /// More values than these are a mistake.
 inline constexpr std::size_t kMaxValues = 4096;
-/// The highest value that --fit tries where no range is given.
+/// The highest value of --fit without a range.
 inline constexpr std::uint64_t kHighestFit = 1 << 20;
 
 /// "128"; std::nullopt for any other text and above 2^64-1.
@@ -25,8 +25,8 @@ inline constexpr std::uint64_t kHighestFit = 1 << 20;
 /// "128,512,2048": each value once.
 [[nodiscard]] Result<std::vector<std::string>> parse_list(std::string_view text);
 
-/// "NAME[=OPTION]=VALUES", such as "seq=128,512,2048" or "batch=--batch-size=1..64": a list; a range, of which the
-/// powers of two times its begin, and its end, are taken; or a range with a step, "8..64:8".
+/// "NAME[=OPTION]=VALUES", such as "seq=128,512,2048" or "batch=--batch-size=1..64": a list; a range, which stands for
+/// its beginning times powers of two, and its end; or a range with a step, "8..64:8".
 [[nodiscard]] Result<VariedArgument> parse_varied(std::string_view text);
 
 struct FittedArgument {
@@ -45,8 +45,8 @@ class VariedProgram {
 
   [[nodiscard]] const std::vector<std::string>& command() const { return command_; }
   [[nodiscard]] const std::vector<VariedArgument>& arguments() const { return arguments_; }
-  /// The command with these values, one for each argument: where the program has the placeholder {NAME} it is replaced,
-  /// else the value of the option, which is added at the end where the command does not have it.
+  /// The command with these values, one for each argument: replaces the placeholder {NAME} if the program has it,
+  /// otherwise sets the value of the option, which is appended if it is missing.
   [[nodiscard]] std::vector<std::string> with(std::span<const std::string> values) const;
 
  private:

@@ -44,7 +44,7 @@ std::string line_of(const KeptTrial& trial) {
   return object.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-// Throws where it is no size.
+// Throws if it is not a size.
 std::uint64_t number_at(const Json& object, const std::string& key) {
   return object.at(key).get_ref<const Json::number_unsigned_t&>();
 }
@@ -65,7 +65,7 @@ bool is_folder(std::string_view name) {
   return error == std::errc() && end == name.data() + name.size() && number <= kMaxNumber;
 }
 
-// None for what is no such line.
+// nullopt if the line is not a trial.
 std::optional<KeptTrial> trial_of(const std::string& line) {
   constexpr std::size_t kMaxLineBytes = std::size_t{8} << 20;
   if (line.size() > kMaxLineBytes) return std::nullopt;

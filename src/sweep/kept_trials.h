@@ -15,23 +15,23 @@ namespace tidemark {
 struct KeptTrial {
   std::string gpu;
   std::vector<std::string> values;  ///< by argument
-  std::string folder;               ///< of its files, below that of the sweep
+  std::string folder;               ///< of its files, below the sweep's folder
   TrialResult result;
 };
 
-/// FOLDER/trials.jsonl: a line with what the trials have in common, then a line for each, as they ended. Each line is
-/// on disk when append() returns; a line that was not written whole is taken away when the file is opened next. Locked
+/// FOLDER/trials.jsonl: a line with the settings shared by the trials, then a line for each, in the order of their
+/// ends. Each line is on disk when append() returns; an incomplete line is removed when the file is opened next. Locked
 /// while this object exists. Move-only, not thread-safe.
 class KeptTrials {
  public:
-  /// Opens or creates it, and the folder. Fails where another sweep is under way there, where the file's first line is
-  /// another one than `common` (any text on one line), and where another line is no trial: nothing of it is lost.
+  /// Opens or creates it, and the folder. Fails if another sweep is running there, if the file's first line differs
+  /// from `common` (any text on one line), and if another line is not a trial: the file is never overwritten.
   static Result<KeptTrials> open(const std::string& folder, const std::string& common);
 
-  /// In the order in which they ended; of one configuration there may be several, of which the last counts.
+  /// In the order of their ends; if a configuration has several, the last one counts.
   [[nodiscard]] const std::vector<KeptTrial>& trials() const { return trials_; }
   Result<void> append(KeptTrial trial);
-  /// A name for the folder of the next trial, which is that of no other one: "trials/0001".
+  /// A new name for the folder of the next trial: "trials/0001".
   [[nodiscard]] std::string new_folder();
 
  private:

@@ -19,7 +19,7 @@
 namespace tidemark {
 namespace {
 
-// What all trials of a folder have in common, on one line.
+// Settings shared by all trials of a folder, on one line.
 std::string common_line(const SweepRequest& request) {
   nlohmann::ordered_json line = {{"format", "tidemark sweep"}, {"version", 1}};
   line["program"] = request.program.command();
@@ -32,7 +32,7 @@ std::string common_line(const SweepRequest& request) {
   return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
-// What programs can still get of the host's memory.
+// Host memory available to programs.
 std::uint64_t free_host_bytes() {
   std::uint64_t bytes = read_host_memory().available_bytes.value_or(0);
   if (const auto group = Cgroup::of_this_process()) {
@@ -114,7 +114,7 @@ class SweepRun {
     row.result = std::move(result);
   }
 
-  // One at first, so that its memory is known.
+  // One trial at first, to measure its memory.
   [[nodiscard]] std::size_t allowed() const {
     if (request_.jobs != 0) return request_.jobs;
     if (request_.real || most_host_bytes_ == 0) return 1;
@@ -136,7 +136,7 @@ class SweepRun {
     return std::nullopt;
   }
 
-  // What has the name already, of a sweep that was killed or of another program, stays as it is.
+  // An existing folder, of a killed sweep or of another program, is kept.
   Result<std::string> create_folder() {
     std::error_code error;
     std::filesystem::create_directory(request_.folder + "/trials", error);
@@ -204,7 +204,7 @@ class SweepRun {
   const SweepRequest& request_;
   KeptTrials kept_;
   SweepOutcome outcome_;
-  std::vector<bool> taken_;  // rows whose trials this call has started
+  std::vector<bool> taken_;  // rows with trials started by this call
   std::vector<Running> running_;
   std::size_t started_ = 0;
   std::size_t ended_ = 0;

@@ -26,7 +26,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What `tidemark` is called with.
+// Arguments of `tidemark`.
 std::vector<std::string> words_of(const TrialRequest& request, const std::string& folder) {
   std::vector<std::string> words = {"tidemark", request.gpu.empty() ? "run" : "plan"};
   if (!request.gpu.empty()) words.insert(words.end(), {"--gpu", request.gpu, "--format", "json"});
@@ -43,7 +43,8 @@ void cut(std::string& line) {
   if (line.size() > kMaxBytes) line.replace(kMaxBytes, std::string::npos, "...");
 }
 
-// Why a trial failed: what this program said last, and the last line of the planned one where that says more.
+// Why a trial failed: the last message of this program, and the last line of the planned one if that is more
+// informative.
 std::string reason_in(const std::string& log, const ProcessEnd& end) {
   constexpr std::string_view kOurs = "tidemark: ";
   std::istringstream lines(end_of_file(log));
@@ -65,14 +66,14 @@ std::string reason_in(const std::string& log, const ProcessEnd& end) {
 std::optional<std::uint64_t> highest(const Json& devices, const char* key) {
   std::optional<std::uint64_t> most;
   for (const Json& device : devices) {
-    const auto value = device.find(key);  // none, where it is no object
+    const auto value = device.find(key);  // end() if it is not an object
     if (value == device.end() || !value->is_number_unsigned()) return std::nullopt;
     most = std::max(most.value_or(0), value->get<std::uint64_t>());
   }
   return most;
 }
 
-// What `tidemark plan` said; nothing where it failed.
+// The result of `tidemark plan`; nothing if it failed.
 TrialResult read_plan(const std::string& folder) {
   TrialResult result;
   const Json plan = Json::parse(end_of_file(folder + "/result.json"), nullptr, false);
@@ -120,13 +121,13 @@ Result<void> add_recording(TrialResult& result, const std::string& path) {
   return {};
 }
 
-// What the device with the highest peak holds then, where `most` is lower.
+// Categories of the device with the highest peak at its peak, if it exceeds `most`.
 void add_categories(std::vector<HeldByCategory>& categories, std::uint64_t& most, const std::string& path) {
   const auto store = open_store(path);
   if (!store) return;
   const Symbols symbols(store->definitions);
   const auto breakdown = analyze_breakdown(*store, symbols, attribute_blocks(*store), {});
-  if (!breakdown) return;  // nothing is known of it
+  if (!breakdown) return;  // no breakdown available
   for (const BreakdownDevice& device : breakdown->devices) {
     if (device.device.type != DeviceType::cuda || device.allocated_bytes <= most) continue;
     most = device.allocated_bytes;

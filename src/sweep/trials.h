@@ -1,4 +1,4 @@
-// What a trial is started with, and what its files say when it has ended.
+// Starts trials, and reads their results from their files.
 #pragma once
 
 #include <optional>
@@ -18,25 +18,26 @@ struct TrialRequest {
   std::vector<std::string> command;  ///< the program
 };
 
-/// Starts a trial: this program once more, with other arguments. Its recordings, its stdout (result.json) and its
-/// stderr (output.log) are files in `folder`, which exists.
+/// Starts a trial: this program again, with other arguments. Its recordings, its stdout (result.json) and its stderr
+/// (output.log) are files in `folder`, which exists.
 [[nodiscard]] Result<BackgroundProcess> start_trial(const TrialRequest& request, const std::string& folder);
 
-/// The result in `folder` of a trial that has ended. What failed is a result too.
+/// The result in `folder` of a trial that has ended. A failure is a result too.
 [[nodiscard]] TrialResult read_trial(const TrialRequest& request, const std::string& folder, const ProcessEnd& end);
 
-/// Runs a trial to its end. None where a signal came meanwhile: the trial was ended. An error: no trial can be started.
+/// Runs a trial to its end. nullopt if a signal ended the trial. Fails if no trial can be started.
 [[nodiscard]] Result<std::optional<TrialResult>> run_trial(const TrialRequest& request, const std::string& folder,
                                                            StopSignals& signals);
 
-/// The last MiB of a file, as programs may write much; empty where it cannot be read.
+/// The last MiB of a file, because programs may write much; empty if it cannot be read.
 [[nodiscard]] std::string end_of_file(const std::string& path);
 
-/// Of the recordings in `folder`. Without a result where the program failed otherwise than for memory, or allocated
+/// From the recordings in `folder`. Without a result if the program failed for another reason than memory, or allocated
 /// nothing on a GPU.
 [[nodiscard]] TrialResult read_recordings(const std::string& folder, const ProcessEnd& end);
 
-/// Of the recordings in `folder`: what the device with the highest peak holds then. Empty where that is not known.
+/// From the recordings in `folder`: memory by category of the device with the highest peak, at that peak. Empty if
+/// unknown.
 [[nodiscard]] std::vector<HeldByCategory> categories_at_peak(const std::string& folder);
 
 }  // namespace tidemark
