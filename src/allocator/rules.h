@@ -35,29 +35,28 @@
 
 namespace tidemark::pytorch {
 
-/// The settings of PyTorch's caching allocator, with the names and values that `allocator_settings` of a memory
-/// snapshot has (torch 2.3 and later). A value that is not known is nullopt; AllocatorRules takes PyTorch's default for
-/// it.
-/// What PYTORCH_CUDA_ALLOC_CONF sets, as far as it changes where blocks are placed and how large they are.
+/// The settings of PyTorch's caching allocator, with the names and values of `allocator_settings` in a memory snapshot
+/// (torch 2.3 and later). An unknown value is nullopt; AllocatorRules uses PyTorch's default for it. Only settings of
+/// PYTORCH_CUDA_ALLOC_CONF that affect the placement and size of blocks.
 struct AllocatorSettings {
-  std::optional<std::int64_t> max_split_size;  ///< bytes; -1, as PyTorch writes it, where it was not set: no limit
+  std::optional<std::int64_t> max_split_size;          ///< bytes; -1, PyTorch's value if it was not set: no limit
   std::optional<double> garbage_collection_threshold;  ///< of the process's memory limit, 0 to 1; 0 = off
   std::optional<bool> expandable_segments;
   /// Size class → divisions; 0 or 1 = none. A class is named by its lower end in MiB, a power of two from 1 to 32768;
-  /// the first holds all smaller sizes as well, the last all larger ones.
+  /// the first includes all smaller sizes, the last all larger ones.
   std::map<std::uint64_t, std::uint64_t> roundup_power2_divisions;
   std::string text;  ///< PYTORCH_CUDA_ALLOC_CONF (or PYTORCH_ALLOC_CONF) as it was set
 };
 
 // All sizes are bytes.
-inline constexpr std::uint64_t kMinBlockSize = 512;                       ///< sizes of blocks are multiples of it
+inline constexpr std::uint64_t kMinBlockSize = 512;                       ///< sizes of blocks are multiples of this
 inline constexpr std::uint64_t kSmallSize = std::uint64_t{1} << 20;       ///< largest block of the small pool
 inline constexpr std::uint64_t kSmallBuffer = std::uint64_t{2} << 20;     ///< segment of the small pool
 inline constexpr std::uint64_t kLargeBuffer = std::uint64_t{20} << 20;    ///< segment for less than kMinLargeAlloc;
                                                                           ///< newest versions: large_segment_size_mb,
-                                                                          ///< which snapshots do not tell
+                                                                          ///< which snapshots do not contain
 inline constexpr std::uint64_t kMinLargeAlloc = std::uint64_t{10} << 20;  ///< from here on, a segment for each request
-inline constexpr std::uint64_t kRoundLarge = std::uint64_t{2} << 20;      ///< such segments are multiples of it
+inline constexpr std::uint64_t kRoundLarge = std::uint64_t{2} << 20;      ///< such segments are multiples of this
 /// Size classes of roundup_power2_divisions, by power of two: up to 2 MiB, 4 MiB, … 32 GiB, and above.
 inline constexpr std::size_t kRoundUpPowerOfTwoIntervals = 16;
 
@@ -82,18 +81,17 @@ enum class BlockPool : std::uint8_t { small, large };
   return pool == BlockPool::small ? kSmallBuffer : kLargeBuffer;
 }
 
-/// What an expandable segment maps for a block of this rounded size where none of it is mapped yet. Saturates.
+/// Size that an expandable segment maps for a block of this rounded size if none of it is mapped yet. Saturates.
 [[nodiscard]] std::uint64_t mapped_size(std::uint64_t rounded);
 
-/// Bytes of the handles that lie wholly in [begin, end), offsets in an expandable segment: what can be unmapped of a
-/// free block there (ExpandableSegment::unmap).
+/// Bytes of the handles that lie wholly in [begin, end), offsets in an expandable segment: the part of a free block
+/// there that can be unmapped (ExpandableSegment::unmap).
 [[nodiscard]] std::uint64_t whole_handles(std::uint64_t begin, std::uint64_t end, BlockPool pool);
 
-/// The largest block of at least kMinLargeAlloc that a new segment of at most `available` bytes holds; 0 where there is
-/// none.
+/// The largest block of at least kMinLargeAlloc in a new segment of at most `available` bytes; 0 if there is none.
 [[nodiscard]] std::uint64_t largest_new_block(std::uint64_t available, bool expandable);
 
-/// The smallest multiple of kMinBlockSize that holds `requested`: what a block has at least, whatever the settings.
+/// The smallest multiple of kMinBlockSize that holds `requested`: minimum size of a block, with any settings.
 /// Saturates.
 [[nodiscard]] std::uint64_t round_to_min_block(std::uint64_t requested);
 
@@ -113,10 +111,10 @@ class AllocatorRules {
   [[nodiscard]] bool serves(std::uint64_t free_size, std::uint64_t rounded) const;
 
   /// Whether a free block of `free_size` is split to serve a request that rounds to `rounded` ≤ free_size.
-  /// `expandable`: the setting expandable_segments is on; from torch 2.8 not for pools with an allocator of their own.
+  /// `expandable`: the setting expandable_segments is on; from torch 2.8 not for pools with a separate allocator.
   [[nodiscard]] bool should_split(std::uint64_t free_size, std::uint64_t rounded, bool expandable) const;
 
-  /// By how much a block may exceed the rounded request: what should_split() leaves unsplit at most.
+  /// Maximum excess of a block over the rounded request: the largest rest that should_split() leaves unsplit.
   [[nodiscard]] std::uint64_t largest_excess(std::uint64_t rounded, bool expandable) const;
 
   [[nodiscard]] bool expandable_segments() const { return expandable_segments_; }

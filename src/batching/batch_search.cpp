@@ -15,10 +15,10 @@ namespace {
 constexpr double kNone = std::numeric_limits<double>::infinity();
 /// From the first size to the second.
 constexpr double kFirstGrowth = 8;
-/// How much a size grows at most while its memory cannot be told from the rounding.
+/// Maximum growth of the size while its memory cannot be distinguished from the rounding.
 constexpr double kBlindGrowth = 256;
 constexpr double kGrowthWithoutPeaks = 4;
-/// What share of the guesses is below the size tried. A failure says less than a peak, and costs less where a bound is
+/// Share of the guesses below the next size. A failure is less informative than a peak, and costs less if a bound is
 /// known already.
 constexpr double kBelowOpen = 0.3;
 constexpr double kBelowBounded = 0.4;
@@ -30,7 +30,7 @@ constexpr double kLargestSize = 9e15;
 /// Beyond it is no more than such a share of all guesses' weight.
 constexpr double kUnlikely = 0.02;
 
-/// Growth with the size, as a share of that of the last peak: a power, or a line and a square.
+/// Growth with the size, relative to the last peak's: a power, or a line and a square.
 struct Shape {
   double exponent;
   double bend;  ///< the square's share; 0: a power
@@ -49,12 +49,12 @@ struct Shape {
 std::vector<Shape> make_shapes() {
   std::vector<Shape> shapes{{1, 0, 1}};
   for (int tenths = 5; tenths <= 26; ++tenths) shapes.push_back({tenths / 10.0, 0, 0.03});
-  // The square may be little of what is seen so far and most of what is to come.
+  // The square may be a small part so far, and the largest part of later sizes.
   for (const double bend : {0.003, 0.01, 0.03, 0.1, 0.2, 0.4, 0.6, 0.8}) shapes.push_back({1, bend, 0.05});
   return shapes;
 }
 
-/// The nearest that rounding has not much to do with: what came before may be another curve.
+/// The nearest peak that rounding hardly affects: earlier ones may follow another curve.
 const BatchPeak& earlier_peak(const std::vector<BatchPeak>& peaks) {
   const auto found = std::find_if(peaks.rbegin(), peaks.rend(), [&](const BatchPeak& peak) {
     return peaks.back().bytes - peak.bytes >= 8 * kPeakRounding;
@@ -113,19 +113,19 @@ bool BatchSearch::can_guess() const {
   return options_.limit_bytes && shows_growth(peaks_) && peaks_.back().size == fits_;
 }
 
-/// A size above the largest that fits, while none is known that does not.
+/// A size above the largest that fits, while no failing size is known.
 double BatchSearch::beyond() const {
   if (!options_.limit_bytes || peaks_.empty() || peaks_.back().size != fits_) return kGrowthWithoutPeaks * fits_;
   if (peaks_.size() == 1) return kFirstGrowth * fits_;
   if (can_guess()) return peaks_.size() > 2 ? guessed() : std::min(guessed(), kBlindGrowth * fits_);
-  // As far as a line whose growth the rounding has hidden.
+  // Limited by a line with growth that the rounding has hidden.
   const BatchPeak& first = peaks_.front();
   const double growth = std::max(0.0, peaks_.back().bytes - first.bytes) + kPeakRounding;
   const double line = fits_ + std::max(0.0, limit() - peaks_.back().bytes) / growth * (fits_ - first.size);
   return std::clamp(line, 2 * fits_, kBlindGrowth * fits_);
 }
 
-/// A size that the guesses which no failure has refuted speak for; without one, the middle of the bounds.
+/// A size from the guesses that no failure has refuted; without any, the middle of the bounds.
 double BatchSearch::guessed() const {
   std::vector<BatchGuess> left;
   double all = 0;
@@ -141,7 +141,7 @@ double BatchSearch::guessed() const {
     size = guess.size * (1 - options_.margin / 2);
     if (below >= (fails_ < kNone ? kBelowBounded : kBelowOpen) * all) break;
   }
-  // What fits there ends the search; so does what fails below, where the guess has been reached already.
+  // A size that fits there ends the search, as does a failure below if the guess has been reached already.
   if (fails_ < kNone) size = std::min(size, std::ceil((1 - options_.margin) * (fails_ - 1)));
   if (size < fits_ * (1 + options_.margin / 2)) size = std::floor(fits_ / (1 - options_.margin)) + 1;
   return size < fails_ * (1 - options_.margin / 2) ? size : std::sqrt(fits_ * fails_);
@@ -166,7 +166,7 @@ std::optional<std::size_t> BatchSearch::next() const {
     size = std::sqrt(fails_);
   } else if (options_.limit_bytes && peaks_.size() == 1 && fits_ >= kFirstGrowth && fails_ > kFewSizes * fits_ &&
              fails_ < kNone) {
-    size = fits_ / kFirstGrowth;  // where the bounds are far apart, a second peak says more than their middle
+    size = fits_ / kFirstGrowth;  // if the bounds are far apart, a second peak is more informative than their middle
   } else if (fails_ < kNone) {
     size = std::clamp(std::floor(within_reach(guessed())), fits_ + 1, fails_ - 1);
   } else {
@@ -246,8 +246,7 @@ Result<BatchSearchResult> find_batch_size(const cuda::Driver& driver, cuda::Cont
                                           const BatchSearchOptions& options) {
   auto search = BatchSearch::create(options);
   if (!search) return search.error();
-  // Peaks are what was taken of the memory that was free at first: what a step keeps (workspaces, optimizer state)
-  // counts.
+  // Peaks are relative to the initially free memory: memory that a step keeps (workspaces, optimizer state) counts.
   const auto before = free_memory(driver, context);
   if (!before) return before.error();
   search->set_limit(before->free_bytes);

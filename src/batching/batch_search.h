@@ -1,5 +1,5 @@
-// Finds the largest batch size that fits a memory, in few probes: which size is tried next follows from the peaks and
-// the failures so far. Somebody else runs the steps.
+// Finds the largest batch size that fits a memory, in few probes: the next size follows from the peaks and the failures
+// so far. The caller runs the steps.
 #pragma once
 
 #include <cstddef>
@@ -37,14 +37,14 @@ struct BatchGuess {
 /// peaks. `peaks` must show growth.
 [[nodiscard]] std::vector<BatchGuess> guess_sizes(const std::vector<BatchPeak>& peaks, double limit_bytes);
 
-/// The size that the limit is hardly reached beyond, with the peaks' noise counted; infinite where three peaks are not
-/// known. `peaks` must show growth.
+/// An upper bound of the size at which the limit is reached, including the peaks' noise; infinite with fewer than three
+/// peaks. `peaks` must show growth.
 [[nodiscard]] double largest_guess(const std::vector<BatchPeak>& peaks, double limit_bytes);
 
 struct BatchSearchOptions {
   std::size_t start = 1;                     ///< the first size tried, rounded up to a multiple
-  std::optional<std::size_t> maximum;        ///< no larger size is of use, such as that of the data set
-  std::size_t multiple_of = 1;               ///< sizes are multiples of it
+  std::optional<std::size_t> maximum;        ///< the largest useful size, such as the size of the data set
+  std::size_t multiple_of = 1;               ///< sizes are multiples of this
   std::optional<std::uint64_t> limit_bytes;  ///< largest peak there is memory for
   double margin = 0.05;                      ///< how far below the largest size that fits the result may be: a share
   std::size_t probes = 8;                    ///< at most so many
@@ -65,16 +65,16 @@ struct BatchSearchResult {
 /// One search. Not for several threads at once.
 class BatchSearch {
  public:
-  /// An error where a size or a multiple is 0, no multiple is up to the maximum, or the margin is not between 0 and 1.
+  /// Fails if a size or a multiple is 0, no multiple is up to the maximum, or the margin is not between 0 and 1.
   [[nodiscard]] static Result<BatchSearch> create(BatchSearchOptions options);
 
-  /// The size to try; none when the search has ended.
+  /// The next size; nullopt when the search has ended.
   [[nodiscard]] std::optional<std::size_t> next() const;
-  /// What came of a try; `peak_bytes` where it fitted and is known.
+  /// Result of a probe; `peak_bytes` if it fitted and is known.
   void report(std::size_t size, bool fits, std::optional<std::uint64_t> peak_bytes);
-  /// The same of a size that was not tried here, and is no probe: another search knows it.
+  /// Result of a size that another search has tried; does not count as a probe.
   void suppose(std::size_t size, bool fits, std::optional<std::uint64_t> peak_bytes);
-  /// A limit that is known better now: contexts and workspaces have been made since.
+  /// Corrects the limit: contexts and workspaces have been created since.
   void set_limit(std::uint64_t bytes) { options_.limit_bytes = bytes; }
   [[nodiscard]] BatchSearchResult result() const;
 
@@ -92,13 +92,14 @@ class BatchSearch {
   // Sizes are counted in multiples.
   double largest_;                ///< multiples up to the maximum
   std::vector<BatchPeak> peaks_;  ///< of sizes that fitted, ascending
-  double fits_ = 0;               ///< largest that fitted; 0: none so far
-  double fails_;                  ///< smallest that did not; infinite: none so far
+  double fits_ = 0;               ///< largest size that fitted; 0: none so far
+  double fails_;                  ///< smallest size that did not fit; infinite: none so far
   std::size_t probes_ = 0;
 };
 
-/// `fits` runs a step with so many samples and says whether it had the memory. The limit is what is free at first, and
-/// a peak what was taken of it at most. An error where the driver does not say what is free, or the options are none.
+/// `fits` runs a step with this number of samples and returns whether the memory was enough. The limit is the initially
+/// free memory, and a peak the maximum taken of it. Fails if the driver does not report free memory, or for invalid
+/// options.
 [[nodiscard]] Result<BatchSearchResult> find_batch_size(const cuda::Driver& driver, cuda::Context context,
                                                         const std::function<bool(std::size_t size)>& fits,
                                                         const BatchSearchOptions& options);

@@ -1,4 +1,4 @@
-// The free memory of a device while something runs: its lowest value, by a thread that asks the driver.
+// The minimum of a device's free memory over a time, from a thread that polls the driver.
 #pragma once
 
 #include <condition_variable>
@@ -20,7 +20,7 @@ struct FreeMemory {
 /// Of the device of the context. Any thread.
 [[nodiscard]] Result<FreeMemory> free_memory(const cuda::Driver& driver, cuda::Context context);
 
-/// Asks from its making on, every millisecond.
+/// Polls from its construction on, every millisecond.
 class LowestFreeMemory {
  public:
   LowestFreeMemory(const cuda::Driver& driver, cuda::Context context);
@@ -28,7 +28,7 @@ class LowestFreeMemory {
   LowestFreeMemory(const LowestFreeMemory&) = delete;
   LowestFreeMemory& operator=(const LowestFreeMemory&) = delete;
 
-  /// Ends, after a last question. None where the driver has not said it.
+  /// Stops, after a last reading. nullopt if the driver has not reported it.
   [[nodiscard]] std::optional<std::uint64_t> stop();
 
  private:

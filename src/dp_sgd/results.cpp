@@ -84,7 +84,7 @@ std::string configuration_name(std::size_t row) {
   return fmt::format("config {}", row + 1);
 }
 
-// "seq_length=128 batch_size=8", after the GPU where there are several.
+// "seq_length=128 batch_size=8", after the GPU if there are several.
 std::string configuration_words(const Sweep& sweep, std::size_t row) {
   const std::string words = configuration_text(sweep, sweep.rows[row]);
   return sweep.gpus.size() == 1 ? words : shown(sweep.gpus[sweep.rows[row].gpu].name) + " " + words;
@@ -179,11 +179,11 @@ std::string bytes_column(std::string name, const char* what) {
   return "," + csv_field(name + what);
 }
 
-constexpr std::size_t kMaxConfigurations = 12;  // with a panel of their own
+constexpr std::size_t kMaxConfigurations = 12;  // with a separate panel
 constexpr std::array kRolesOfNames = {Role::site5, Role::site2, Role::site3, Role::site4,
                                       Role::site7, Role::site6, Role::site8, Role::site1};
 
-// The same colour for a name in all panels; the first ones are those on which words are read best.
+// The same colour for a name in all panels; the first ones have the best contrast with text.
 class NamedRoles {
  public:
   Role role(const std::string& name) {
@@ -194,7 +194,7 @@ class NamedRoles {
   std::map<std::string, std::size_t> places_;
 };
 
-// Rows with a report, those with the highest peak, in their order.
+// Rows with a report, limited to the highest peaks, in their order.
 std::vector<std::size_t> largest_rows(const DpSgdSweep& result) {
   std::vector<std::size_t> rows;
   for (std::size_t row = 0; row < result.reports.size(); ++row) {
@@ -210,7 +210,7 @@ std::vector<std::size_t> largest_rows(const DpSgdSweep& result) {
   return rows;
 }
 
-// Of the recordings of a trial, one for each rank; none where it has none.
+// Of the recordings of a trial, one for each rank; nullopt if it has none.
 Result<std::optional<std::string>> timeline_picture(const std::string& folder, ChartFormat format) {
   std::vector<std::string> paths;
   std::error_code error;

@@ -12,7 +12,7 @@ namespace tidemark {
 
 namespace {
 
-/// The arrays where the host has them, converted: those that are not stay in place.
+/// The arrays in host memory, converted; unconverted ones stay in place.
 LoadedBatch on_host(std::size_t number, SourceBatch read) {
   const auto layout = lay_out(read.arrays);
   if (!layout) throw BatchPipeline::CopyFailed(layout.error());
@@ -99,7 +99,7 @@ LoadedBatch BatchPipeline::copied(std::size_t number, SourceBatch read) {
     if (const auto begun = fill(read, *layout, loaded); !begun) throw CopyFailed(begun.error());
     if (options_.on_device) options_.on_device(loaded.arrays, copies_->stream());
   } catch (...) {
-    driver.synchronize_stream(copies_->stream());  // what was begun may still read pinned arrays
+    driver.synchronize_stream(copies_->stream());  // started copies may still read pinned arrays
     buffers_->give_back(*buffer, copies_->stream());
     throw;
   }

@@ -24,8 +24,8 @@ namespace tidemark {
 struct DeviceBuffer {
   cuda::DevicePointer address = 0;
   std::size_t bytes = 0;
-  cuda::Event used = nullptr;   ///< recorded where the last user is done
-  cuda::Event ready = nullptr;  ///< for the next one: recorded where it has been filled
+  cuda::Event used = nullptr;   ///< recorded after the last use
+  cuda::Event ready = nullptr;  ///< for the next use: recorded after it was filled
 };
 
 /// Any thread. `context` is the device's, and outlives it.
@@ -37,9 +37,9 @@ class DeviceBuffers {
   DeviceBuffers(const DeviceBuffers&) = delete;
   DeviceBuffers& operator=(const DeviceBuffers&) = delete;
 
-  /// A buffer of at least `bytes`. `stream` waits for whoever had it before.
+  /// A buffer of at least `bytes`. `stream` waits for its previous user.
   [[nodiscard]] Result<DeviceBuffer> take(std::size_t bytes, cuda::Stream stream);
-  /// `stream`: what was put on it uses the buffer.
+  /// `stream`: its queued work uses the buffer.
   void give_back(const DeviceBuffer& buffer, cuda::Stream stream);
 
  private:
@@ -65,18 +65,18 @@ struct SourceArray {
   std::optional<ElementConversion> conversion = {};  ///< on its way
 };
 
-/// Offsets of the arrays: what the program gets comes first, then what is converted, as it was copied.
+/// Offsets of the arrays: the program's arrays come first, then unconverted copies.
 struct BatchLayout {
   struct Place {
-    std::size_t result = 0;        ///< where the program finds it
+    std::size_t result = 0;        ///< of the program's array
     std::size_t result_bytes = 0;  ///< converted
-    std::size_t copy = 0;          ///< where it is copied to: `result` where it is not converted
+    std::size_t copy = 0;          ///< target of the copy: `result` without a conversion
   };
   std::vector<Place> places;
   std::size_t bytes = 0;  ///< of all
 };
 
-/// An error names the array whose conversion cannot be made.
+/// The error names the array with an invalid conversion.
 [[nodiscard]] Result<BatchLayout> lay_out(std::span<const SourceArray> arrays);
 
 /// A batch as its source read it.
@@ -86,16 +86,16 @@ struct SourceBatch {
   bool pinned = false;
 };
 
-/// A batch where the program gets it.
+/// A batch for the program.
 struct LoadedBatch {
   std::size_t number = 0;
   std::vector<BatchBytes> arrays;
-  DeviceBuffer buffer;                ///< of all arrays; without a device none
-  std::shared_ptr<const void> owner;  ///< what still has to be kept
+  DeviceBuffer buffer;                ///< of all arrays; empty without a device
+  std::shared_ptr<const void> owner;  ///< keeps memory alive that is still in use
 };
 
 struct PipelineOptions {
-  std::optional<HostToDeviceOptions> device;  ///< none: batches stay on the host
+  std::optional<HostToDeviceOptions> device;  ///< nullopt: batches stay on the host
   std::size_t ahead = 2;
   std::size_t readers = 1;
   /// Called on a reader when the copies and conversions of a batch are on the stream.
@@ -107,17 +107,17 @@ class BatchPipeline {
  public:
   using Source = std::function<std::optional<SourceBatch>(std::size_t number)>;
 
-  /// `driver` is needed where there is a device.
+  /// `driver` is needed for a device.
   [[nodiscard]] static Result<std::unique_ptr<BatchPipeline>> create(const cuda::Driver* driver, Source source,
                                                                      PipelineOptions options);
   ~BatchPipeline() { stop(); }
   BatchPipeline(const BatchPipeline&) = delete;
   BatchPipeline& operator=(const BatchPipeline&) = delete;
 
-  /// The next batch; what is put on `stream` from now on finds it copied. None after the last one. Throws what the
-  /// source threw, and CopyFailed.
+  /// The next batch; work queued on `stream` from now on finds it copied. nullopt after the last one. Throws
+  /// CopyFailed, and exceptions of the source.
   [[nodiscard]] std::optional<LoadedBatch> next(cuda::Stream stream);
-  /// `stream`: what was put on it uses the batch.
+  /// `stream`: its queued work uses the batch.
   void give_back(const LoadedBatch& batch, cuda::Stream stream);
   void stop();
 

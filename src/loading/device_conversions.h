@@ -14,7 +14,7 @@
 namespace tidemark {
 
 /// A module with a kernel for each conversion. Its parameters: `to`, `from` and the number of elements, of 64 bits
-/// each; the scale and what is added, float32. A thread converts an element.
+/// each; the scale and the addend, float32. A thread converts an element.
 [[nodiscard]] std::string conversion_module();
 /// Of a conversion that converted_bytes() accepts.
 [[nodiscard]] std::string conversion_kernel(const ElementConversion& conversion);
@@ -29,8 +29,8 @@ class DeviceConversions {
   DeviceConversions(const DeviceConversions&) = delete;
   DeviceConversions& operator=(const DeviceConversions&) = delete;
 
-  /// Begins to convert `elements` from one place on the device to another, which do not overlap. The conversion is one
-  /// that converted_bytes() accepts.
+  /// Starts converting `elements` from one place on the device to another, without overlap. converted_bytes() must
+  /// accept the conversion.
   [[nodiscard]] Result<void> begin(const ElementConversion& conversion, cuda::DevicePointer from,
                                    cuda::DevicePointer to, std::size_t elements);
 

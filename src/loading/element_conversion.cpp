@@ -18,7 +18,7 @@ std::uint16_t float16_bits(float value) {
   const std::uint32_t size = bits & 0x7fffffff;
   if (size > kInfinity) return kNaN;
   std::uint32_t rounded = 0x7c00;  // infinity
-  if (size < 0x38800000) {         // below 2^-14, in steps of 2^-24, as 0.5 and what is added to it
+  if (size < 0x38800000) {         // below 2^-14: rounds to steps of 2^-24 by adding 0.5
     rounded = std::bit_cast<std::uint32_t>(std::bit_cast<float>(size) + 0.5f) - 0x3f000000;
   } else if (size < 0x477ff000) {  // 65520 is rounded to infinity
     rounded = (size - 0x38000000 + 0xfff + (size >> 13 & 1)) >> 13;

@@ -1,5 +1,5 @@
-// What becomes of the elements of an array on their way to the program: x * scale + offset in float32, rounded to the
-// nearest number of the type that is wanted.
+// Conversion of an array's elements for the program: x * scale + offset in float32, rounded to the nearest number of
+// the result type.
 #pragma once
 
 #include <cstddef>
@@ -24,11 +24,11 @@ struct ElementConversion {
   float offset = 0;  ///< 0: nothing is added, so that -0 stays -0
 };
 
-/// The bytes of an array of `bytes` when it is converted. An error where there is no such conversion, or the array does
-/// not hold whole elements.
+/// Size of an array of `bytes` after conversion. Fails for an unsupported conversion, or if the array does not contain
+/// whole elements.
 [[nodiscard]] Result<std::size_t> converted_bytes(const ElementConversion& conversion, std::size_t bytes);
 
-/// What is added: x + addend(offset) is x, bit by bit, where the offset is 0.
+/// The addend: x + addend(offset) is x, bit by bit, if the offset is 0.
 [[nodiscard]] float addend(const ElementConversion& conversion);
 
 /// Converts on the host, with the results of the device. converted_bytes() is no error, and `to` has as many.

@@ -126,7 +126,7 @@ void HostToDevice::run_loads() {
     const ChunkLoad& load = loads_[number];
     Chunk& chunk = *chunks_[load.pinned ? 0 : next_chunk_.fetch_add(1) % chunks_.size()];
     if (auto error = run(load, chunk)) {
-      driver_.synchronize_stream(stream_);  // what was begun still reads its chunk
+      driver_.synchronize_stream(stream_);  // started copies still read their chunks
       fail(*std::move(error));
     }
   }

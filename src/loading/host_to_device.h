@@ -25,10 +25,10 @@ struct HostArrayCopy {
   const std::byte* from = nullptr;
   cuda::DevicePointer to = 0;
   std::size_t bytes = 0;
-  bool pinned = false;  ///< the device can read it where it is
+  bool pinned = false;  ///< the device can read it directly
 };
 
-/// What is copied with one chunk; a pinned array is alone and needs none.
+/// The arrays copied with one chunk; a pinned array is alone and needs none.
 struct ChunkLoad {
   std::vector<HostArrayCopy> copies;
   bool pinned = false;
@@ -41,15 +41,16 @@ struct HostToDeviceOptions {
   int device = 0;                        ///< as CUDA numbers them in this process
   std::size_t chunk_bytes = 4ull << 20;  ///< of pinned memory
   std::size_t chunks = 8;                ///< at least 2
-  std::size_t threads = 0;               ///< that fill chunks, the caller of copy() among them; 0: filling_threads()
+  std::size_t threads = 0;               ///< number of threads that fill chunks, including the caller of copy(); 0:
+                                         ///< filling_threads()
 };
 
-/// How many threads fill chunks where nobody says: one for four processors that the process may use, at most 4.
+/// Default number of threads that fill chunks: one for four processors that the process may use, at most 4.
 [[nodiscard]] std::size_t filling_threads(std::size_t processors);
 
 class HostToDevice;
 
-/// Deletes it, but not in a forked child, which has neither the threads nor the device: there it stays as it is.
+/// Deletes the object, except in a forked child, which has neither the threads nor the device: there it is leaked.
 struct DeleteUnlessForked {
   void operator()(HostToDevice* copier) const;
 };
@@ -58,8 +59,8 @@ using HostToDevicePointer = std::unique_ptr<HostToDevice, DeleteUnlessForked>;
 /// One stream of copies to one device. Any thread may call; copies of several callers follow each other.
 class HostToDevice {
  public:
-  /// Takes the pinned memory, a stream, and the device's primary context, which is that of PyTorch and the CUDA
-  /// runtime.
+  /// Allocates the pinned memory and a stream, and retains the device's primary context, which PyTorch and the CUDA
+  /// runtime use too.
   [[nodiscard]] static Result<HostToDevicePointer> create(const cuda::Driver& driver,
                                                           const HostToDeviceOptions& options);
   /// Waits for the copies that were begun.
@@ -67,11 +68,11 @@ class HostToDevice {
   HostToDevice(const HostToDevice&) = delete;
   HostToDevice& operator=(const HostToDevice&) = delete;
 
-  /// Begins the copies on stream(). When it returns, what is copied from pageable memory may be changed or freed;
-  /// what is pinned has to stay until the stream has come so far. After an error, some of them may have been made.
+  /// Starts the copies on stream(). When it returns, pageable sources may be changed or freed; pinned ones must be kept
+  /// until the stream has completed the copies. After an error, some copies may have been made.
   [[nodiscard]] Result<void> copy(std::span<const HostArrayCopy> copies);
 
-  /// In a child of the process that made it, which has neither its threads nor the device.
+  /// Whether this is a forked child, which has neither its threads nor the device.
   [[nodiscard]] bool was_forked() const;
   [[nodiscard]] const cuda::Driver& driver() const { return driver_; }
   [[nodiscard]] cuda::Stream stream() const { return stream_; }
@@ -104,7 +105,7 @@ class HostToDevice {
 
   std::mutex copying_;  ///< one caller of copy()
 
-  // What the threads work on.
+  // work of the threads
   std::mutex mutex_;
   std::condition_variable changed_;
   std::span<const ChunkLoad> loads_;

@@ -21,9 +21,9 @@
 
 namespace tidemark {
 
-/// Where the time of a loop over items went, in nanoseconds.
+/// Times of a loop over items, in nanoseconds.
 struct ReadAheadTimes {
-  std::size_t items = 0;        ///< that were handed out
+  std::size_t items = 0;        ///< number of items returned
   std::int64_t waited_ns = 0;   ///< by next(), for an item that was not ready
   std::int64_t making_ns = 0;   ///< by the threads together, for items that were made
   std::int64_t held_up_ns = 0;  ///< by the threads together, while enough items were ready
@@ -33,12 +33,12 @@ struct ReadAheadTimes {
 template <typename Item>
 class ReadAhead {
  public:
-  /// Makes item `number`; none: there is no such item, and none after it. Runs on several threads at once where there
-  /// are several; an exception ends the items at this one.
+  /// Makes item `number`; nullopt: the items ended before it. Called on several threads at once if there are several;
+  /// an exception ends the items at this one.
   using Make = std::function<std::optional<Item>(std::size_t number)>;
 
-  /// `ahead`: items that are made or being made beyond the one that was handed out last. Both at least 1. Throws
-  /// std::system_error where a thread cannot be started.
+  /// `ahead`: items that are finished or in progress beyond the last returned one. Both at least 1. Throws
+  /// std::system_error if a thread cannot be started.
   ReadAhead(Make make, std::size_t ahead, std::size_t threads) : make_(std::move(make)), ahead_(ahead) {
     try {
       while (threads_.size() < threads) threads_.push_back(thread_without_signals([this] { work(); }));
@@ -47,12 +47,13 @@ class ReadAhead {
       throw;
     }
   }
-  /// Waits for what is being made.
+  /// Waits for items in progress.
   ~ReadAhead() { stop(); }
   ReadAhead(const ReadAhead&) = delete;
   ReadAhead& operator=(const ReadAhead&) = delete;
 
-  /// The next item; none after the last one, and after stop(). Throws what making it threw; then there are no more.
+  /// The next item; nullopt after the last one, and after stop(). Rethrows exceptions of `make`; then there are no
+  /// more.
   std::optional<Item> next() {
     const auto began = Clock::now();
     std::unique_lock lock(mutex_);
@@ -69,7 +70,7 @@ class ReadAhead {
     return std::move(made.mapped().item);
   }
 
-  /// Ends the threads, and returns what they have made. May be called again.
+  /// Ends the threads, and returns the finished items. May be called again.
   std::vector<Item> stop() {
     {
       const std::lock_guard lock(mutex_);
@@ -130,7 +131,7 @@ class ReadAhead {
   std::map<std::size_t, Made> made_;  ///< by number
   std::size_t begun_ = 0;
   std::size_t taken_ = 0;
-  std::size_t end_ = std::numeric_limits<std::size_t>::max();  ///< the first number that there is not
+  std::size_t end_ = std::numeric_limits<std::size_t>::max();  ///< the number of items, when known
   bool stopped_ = false;
   ReadAheadTimes times_;
   std::vector<std::thread> threads_;

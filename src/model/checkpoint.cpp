@@ -40,7 +40,7 @@ bool is_file(const fs::path& path) {
   return fs::is_regular_file(path, ignored);
 }
 
-/// The index or the file that a folder has; an error says what was looked for.
+/// The index or the file in a folder; the error lists the names that were tried.
 Result<std::vector<std::string>> files_of_folder(const fs::path& folder) {
   for (const char* const name : {"model.safetensors.index.json", "diffusion_pytorch_model.safetensors.index.json",
                                  "model.safetensors", "adapter_model.safetensors"}) {
@@ -201,7 +201,7 @@ Result<std::map<std::string, std::vector<std::string>>> parse_safetensors_index(
   for (const auto& [tensor, name] : weights->items()) {
     if (!name.is_string()) return Error{fmt::format("{}: {} is in no file", file, tensor)};
     const auto& text_of_name = name.get_ref<const std::string&>();
-    // An index says what is beside it: nothing elsewhere is opened on its word.
+    // An index may name only files beside it: no other files are opened.
     if (text_of_name.empty() || text_of_name.find('/') != std::string::npos || text_of_name.starts_with("..")) {
       return Error{fmt::format("{}: {} is in {}, which is no name of a file beside it", file, tensor, text_of_name)};
     }

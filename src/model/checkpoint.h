@@ -1,4 +1,4 @@
-// A model in one or several safetensors files, with what is noted beside them.
+// A model in one or several safetensors files, with the metadata beside them.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ struct CheckpointFile {
   std::uint64_t tensor_count = 0;
 };
 
-/// What adapter_config.json beside an adapter says, as far as it says it.
+/// Data from adapter_config.json beside an adapter, as far as it is set.
 struct AdapterConfig {
   std::optional<std::uint64_t> rank;
   std::optional<double> alpha;
@@ -28,7 +28,7 @@ struct AdapterConfig {
 };
 
 struct Checkpoint {
-  std::string path;  ///< as it was asked for; of several files the first
+  std::string path;  ///< as requested; for several files the first
   std::vector<CheckpointFile> files;
   std::vector<StoredTensor> tensors;            ///< in the order of names, numbers in them as numbers
   std::map<std::string, std::string> metadata;  ///< of the first file

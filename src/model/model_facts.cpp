@@ -106,14 +106,14 @@ class AdapterCollector {
   std::unordered_map<std::string, std::uint64_t> base_;
 };
 
-// None where no name is an adapter's.
+// nullopt if no name is an adapter's.
 std::optional<AdapterFacts> find_adapters(std::span<const StoredTensor> tensors) {
   AdapterCollector collector;
   for (const StoredTensor& tensor : tensors) collector.add(tensor);
   return collector.take();
 }
 
-/// Groups in the order in which their names come up.
+/// Groups in the order of their first names.
 class Grouping {
  public:
   void add(const std::string& name, const StoredTensor& tensor) {

@@ -1,5 +1,5 @@
-// What a stored model takes, and where. As tidemark.analyze_model has it (python/tidemark/model_analysis), as far as a
-// file tells: it does not say what is trained, nor which tensors are buffers.
+// Memory of a stored model, by part. As in tidemark.analyze_model (python/tidemark/model_analysis), as far as a file
+// contains it: it does not record which parameters are trained, nor which tensors are buffers.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct RepeatedBlocks {
   std::uint64_t bytes = 0;       ///< of each
 };
 
-/// A module with an adapter, as the tensors MODULE.lora_A[.ADAPTER].weight and so on say.
+/// A module with an adapter, from the names of the tensors MODULE.lora_A[.ADAPTER].weight and so on.
 struct AdaptedModule {
   std::string module;
   std::string adapter;  ///< empty: it has no name
@@ -38,7 +38,7 @@ struct AdaptedModule {
   bool has_both = false;  ///< A and B
   std::uint64_t parameters = 0;
   std::uint64_t bytes = 0;
-  std::optional<std::uint64_t> base_parameters;  ///< of the weight that is adapted, where it is in the files too
+  std::optional<std::uint64_t> base_parameters;  ///< of the adapted weight, if the files contain it
 };
 
 struct AdapterFacts {
@@ -64,8 +64,8 @@ struct ModelFacts {
   std::optional<AdapterFacts> adapters;
 };
 
-/// MiB from which a tensor is called oversized, as in analyze_model: one block of the allocator, and training asks for
-/// three more of its size at least.
+/// Minimum size of an oversized tensor, as in analyze_model: one block of the allocator, and training allocates at
+/// least three more of its size.
 inline constexpr std::uint64_t kOversizedBytes = std::uint64_t{100} << 20U;
 
 [[nodiscard]] ModelFacts describe_model(Checkpoint checkpoint, std::uint64_t oversized_bytes = kOversizedBytes);

@@ -18,7 +18,7 @@ namespace tidemark {
 /// "[4096, 11008]".
 [[nodiscard]] std::string shape_text(const std::vector<std::uint64_t>& shape);
 
-/// Whether the dotted name comes first: part by part, those that are numbers as numbers, before other parts.
+/// Whether the dotted name comes first: part by part, numeric parts as numbers, before other parts.
 [[nodiscard]] bool name_less(const std::string& left, const std::string& right);
 
 }  // namespace tidemark

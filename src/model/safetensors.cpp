@@ -39,7 +39,7 @@ struct HeaderEntries {
 
 constexpr std::size_t kMaxDimensions = 64;  // as many as PyTorch's tensors can have
 
-// Far beyond any model's: what is kept of each module that a name is in is bounded by the two.
+// Far beyond any model's: the two bound the memory for each module in a name.
 constexpr std::size_t kLongestName = 1000;
 constexpr std::ptrdiff_t kMaxDots = 32;
 
@@ -206,7 +206,7 @@ class HeaderReader {
   std::string problem_;
 };
 
-// Fails for what is not UTF-8, has a key twice, or anything but what a header has.
+// Fails for invalid UTF-8, duplicate keys, and anything that does not belong into a header.
 Result<HeaderEntries> parse_header_json(std::span<const std::byte> header, const std::string& file) {
   const auto* const text = reinterpret_cast<const char*>(header.data());
   HeaderReader reader;
@@ -215,7 +215,7 @@ Result<HeaderEntries> parse_header_json(std::span<const std::byte> header, const
   return reader.take();
 }
 
-// Takes the entry's name and shape. Fails where its type is not known, or its bytes are not what type and shape say.
+// Takes the entry's name and shape. Fails if its type is unknown, or its bytes do not match type and shape.
 Result<StoredTensor> stored_tensor(HeaderEntry& entry, const std::string& file) {
   if (entry.name.size() > kLongestName || std::count(entry.name.begin(), entry.name.end(), '.') > kMaxDots) {
     return Error{fmt::format("{}: a tensor's name is longer than {} bytes, or has more than {} dots: {}", file,
