@@ -11,7 +11,7 @@
 
 namespace tidemark::cli {
 
-/// The command line's grammar, and what each command runs.
+/// The command line's grammar, and the function of each command.
 struct Application {
   Application();
   Application(Application&&) noexcept;
@@ -27,7 +27,7 @@ Application make_application();
 /// Parses and runs; returns the exit code. Prints errors on stderr.
 int run_application(int argc, const char* const* argv);
 
-/// The command whose name is closest to a mistyped one, or "" when none is close.
+/// The command most similar to a mistyped one, or "" if none is similar.
 [[nodiscard]] std::string closest_command(const std::string& word);
 
 /// fail() for a word that is no command, with the one that is closest.

@@ -1,4 +1,4 @@
-// The contract of a command, and the list of them. A new command is one file and one line in commands.cpp; those of
+// The contract of a command, and the list of them. A new command is one file and one line in commands.cpp; commands for
 // analyses come from the list of analyses.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace tidemark::cli {
 
 /// Exit codes of every command. `tidemark run` exits with the program's own code instead.
 inline constexpr int kOk = 0;
-inline constexpr int kCheckFailed = 1;  ///< what a --fail-... option checks for was found, or `doctor` found a problem
+inline constexpr int kCheckFailed = 1;  ///< a --fail-... option found what it checks for, or `doctor` found a problem
 inline constexpr int kError = 2;
 
 struct Command {
@@ -20,12 +20,12 @@ struct Command {
   /// Heading in `tidemark --help`: "Record", "Read", "Watch", "Machine", "Other"; "": not for people.
   std::string group;
   std::string description;  ///< one line
-  /// Adds options, positionals and a footer with examples to `app`; returns what runs after parsing and gives the exit
-  /// code. The closure owns its options.
+  /// Adds options, positionals and a footer with examples to `app`; returns a function that runs after parsing and
+  /// returns the exit code. The closure owns its options.
   std::function<std::function<int()>(CommandLine& app)> setup;
 };
 
-/// In the order in which help lists them.
+/// In the order of help.
 std::span<const Command> commands();
 
 /// "tidemark: MESSAGE" on stderr; returns kError.

@@ -19,7 +19,7 @@ namespace {
 
 constexpr char kProtection = '\x01';
 
-// What CLI11 takes apart, protected or not.
+// Lists that CLI11 splits, protected or not.
 bool is_list(std::string_view word) {
   word.remove_prefix(std::min(word.find_first_not_of(kProtection), word.size()));
   return word.starts_with('[') && word.ends_with(']');
@@ -253,7 +253,7 @@ Option* CommandLine::add(const std::string& names, T& variable, const std::strin
   CLI::Option* option = app_->add_option(names, variable, description);
   if constexpr (!std::is_arithmetic_v<T>) option->transform(CLI::Validator(restore_word, ""));
   if constexpr (std::is_same_v<T, std::vector<std::string>>) {
-    if (names.starts_with('-')) option->allow_extra_args(false);  // what follows its value may be a FILE
+    if (names.starts_with('-')) option->allow_extra_args(false);  // the word after its value may be a FILE
   } else {
     option->capture_default_str();
   }

@@ -20,7 +20,7 @@ namespace tidemark::cli {
 /// several, and a program's arguments have to reach it as they are. Options added by CommandLine restore them.
 [[nodiscard]] std::vector<std::string> protected_words(int argc, const char* const* argv);
 
-/// The one of `words` that is most like `word`, as a typing mistake; empty where none is.
+/// The one of `words` that is most similar to the mistyped `word`; empty if none is similar.
 [[nodiscard]] std::string closest_word(const std::string& word, const std::vector<std::string>& words);
 
 /// "text, json or csv".
@@ -36,9 +36,9 @@ class Option {
   Option* one_at_a_time();
   /// Of an option with several values: it takes all that follow it, up to the next option.
   Option* all_that_follow();
-  /// What stands for the value in help: "FILE", or the words it is one of ("text|json"), which shell completion offers.
+  /// Placeholder for the value in help: "FILE", or the allowed words ("text|json"), which shell completion offers.
   Option* type_name(const std::string& name);
-  /// `problem(value)` says what is wrong with a value, or "".
+  /// `problem(value)` returns the problem of a value, or "".
   Option* check(std::function<std::string(const std::string&)> problem);
   /// The value is one of these words, given as "text|json".
   Option* one_of(const std::string& words);
@@ -50,7 +50,7 @@ class Option {
   Option* time_span();
   /// A size as parse_size() takes it, of `least` bytes or more; the variable gets bytes, and 0 is no default.
   Option* bytes(std::uint64_t least);
-  /// What help shows as the default where it is not the variable's value, or where there is no variable.
+  /// Default in help if it is not the variable's value, or if there is no variable.
   Option* show_default(const std::string& text);
 
  private:
@@ -82,7 +82,7 @@ class CommandLine {
   /// The first option of a group that was given, if one was; valid after parsing.
   [[nodiscard]] std::optional<std::string> first_given(const std::string& group) const;
 
-  /// Everything from the first positional argument on belongs to it: the program to run, with options of its own.
+  /// All words from the first positional argument on are the program to run, with its own options.
   void ends_with_a_program();
   /// Shown below the options in help.
   void footer(const std::string& text);
@@ -90,7 +90,7 @@ class CommandLine {
   [[nodiscard]] bool given(const std::string& name) const;
   /// The options that were given, as words of a command line, without these. Valid after parsing.
   [[nodiscard]] std::vector<std::string> words_given(const std::vector<std::string>& without) const;
-  /// The whole program's command line, of which this is a part.
+  /// The whole program's command line, which contains this one.
   [[nodiscard]] const CLI::App& program() const;
 
  private:

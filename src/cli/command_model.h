@@ -1,5 +1,5 @@
-// The command line as data. Help, the manual page and shell completion are made from it, so that they cannot differ
-// from what is parsed, nor from each other.
+// The command line as data: the source of help, the manual page and shell completion, so that they cannot differ from
+// the parser, nor from each other.
 #pragma once
 
 #include <string>
@@ -14,10 +14,10 @@ namespace tidemark::cli {
 struct OptionModel {
   std::vector<std::string> names{};  ///< with dashes, short ones first; empty for a positional argument
   std::string argument{};            ///< the name of a positional argument: "FILE"
-  std::string value{};  ///< what stands for its value: "FILE", or the words it is one of ("text|json"); "": a flag
+  std::string value{};  ///< placeholder for its value: "FILE", or the allowed words ("text|json"); "": a flag
   std::string group{};  ///< heading in the list of options
   std::string description{};
-  std::string initial{};  ///< the default, as help shows it; "": none
+  std::string initial{};  ///< the default in help; "": none
   bool required = false;
   bool repeated = false;  ///< takes several values
 
@@ -35,10 +35,10 @@ struct CommandModel {
   std::vector<OptionModel> options{};
   std::string footer{};  ///< paragraphs and, indented, lines to be shown as they are
   std::vector<CommandModel> commands{};
-  bool ends_with_program = false;  ///< what follows its options is a program with options of its own
+  bool ends_with_program = false;  ///< its options are followed by a program with its own options
 
-  /// What is wrong with the options among the words of a command line, which follow the command's name: "unknown option
-  /// --kepp; did you mean --keep?". Empty: all are known.
+  /// The problem of the options among the words of a command line after the command's name: "unknown option --kepp; did
+  /// you mean --keep?". Empty: all are known.
   [[nodiscard]] std::string unknown_option(const std::vector<std::string>& words) const;
 };
 

@@ -35,7 +35,7 @@ int run(CompareArguments& options) {
   for (const std::string& path : {options.a, options.b}) {
     if (auto status = check_recording_path(path); !status) return fail(status.error().message);
   }
-  // Both at once; the progress is that of the larger one.
+  // Reads both at once; shows the progress of the larger one.
   const bool a_is_larger = size_of(options.a) > size_of(options.b);
   auto rules = read_rules(options.owners.rules);
   if (!rules) return fail(rules.error().message);

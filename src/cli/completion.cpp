@@ -41,8 +41,8 @@ std::string fish_quote(std::string_view text) {
   return quote(text, "\\'");
 }
 
-// The helpers of the scripts take names from the recordings on the command line. Names are data from others: nothing of
-// them is expanded, and what is inserted is quoted.
+// The helpers of the scripts take names from the recordings on the command line. Names are untrusted: they are never
+// expanded, and inserted text is quoted.
 constexpr const char* kBashHelper = R"(
 _tidemark_in_files() {
   local file name quoted files=()
@@ -85,7 +85,7 @@ function __tidemark_in_files
 end
 )";
 
-// What the helpers take from files for an option: "devices", "marks", or "" for nothing.
+// The kind of values that the helpers read from files for an option: "devices", "marks", or "" for none.
 std::string in_files(const OptionModel& option) {
   if (option.value == "DEVICE") return "devices";
   return option.value.ends_with("|MARK") ? "marks" : "";
@@ -113,8 +113,8 @@ std::string zsh_text(std::string_view text) {
   return escaped;
 }
 
-// A large file must not keep the shell waiting: what was found in half a second is all there is. Each value is written
-// at once, so that nothing is lost then.
+// A large file must not block the shell: only values found within half a second are printed. Each value is written at
+// once, so that none is lost then.
 int print_values_in_files(const std::vector<std::string>& files, FileValues which) {
   std::signal(SIGPROF, [](int) { _exit(kOk); });
   const itimerval half_a_second = {{0, 0}, {0, 500'000}};

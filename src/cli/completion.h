@@ -18,8 +18,8 @@ enum class FileValues : unsigned char {
   marks,    ///< as --at takes them
 };
 
-/// Hands each value of these files to `take` once, as soon as it is found. Only printable ones of a sensible length,
-/// and only so many; none of a file that cannot be read.
+/// Calls `take` once for each value of these files, as soon as it is found. Limited to printable values of bounded
+/// length, and in number; skips files that cannot be read.
 void find_values_in_files(const std::vector<std::string>& files, FileValues which,
                           const std::function<void(const std::string&)>& take);
 

@@ -1,4 +1,4 @@
-// tidemark doctor: what can be recorded on this machine, and what to do where something cannot.
+// tidemark doctor: what can be recorded on this machine, and remedies for problems.
 #include <memory>
 
 #include "cli/reading.h"

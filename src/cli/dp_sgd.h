@@ -14,10 +14,11 @@
 
 namespace tidemark::cli {
 
-/// What the command line says beside the options of the preset.
+/// Arguments of the command line besides the options of the preset.
 struct PresetCall {
   std::string python;                  ///< path of the interpreter that the program runs in
-  std::optional<std::uint64_t> ranks;  ///< processes of the program, by torch.distributed.run; none: itself
+  std::optional<std::uint64_t> ranks;  ///< processes of the program, started by torch.distributed.run; nullopt: the
+                                       ///< program itself
   std::string folder;                  ///< for the results
 };
 
@@ -32,7 +33,7 @@ struct PresetProgram {
 class DpSgdPreset {
  public:
   static constexpr const char* kName = "dp-sgd";
-  static constexpr const char* kFolder = "results";                   ///< for the results, where none is named
+  static constexpr const char* kFolder = "results";                   ///< for the results, by default
   static constexpr const char* kCurves = "memory_analysis_overview";  ///< names of the sweep's pictures, without
   static constexpr const char* kFits = "memory_heatmap";              ///< their endings
 
@@ -40,15 +41,15 @@ class DpSgdPreset {
   /// for the results, for an option of another name.
   DpSgdPreset(CommandLine& app, std::string& folder);
 
-  /// Whether --preset names it; an error where one of its options was given without. After parsing.
+  /// Whether --preset names it; fails if one of its options was given without it. Call after parsing.
   [[nodiscard]] Result<bool> chosen() const;
-  /// Checks the options, and makes ready what the program needs: its model's configuration, in the folder.
+  /// Checks the options, and writes the program's input into the folder: its model's configuration.
   [[nodiscard]] Result<PresetProgram> program(const PresetCall& call) const;
-  /// Writes its own files into the folder. `plot` is "png", "svg" or "none". Returns what is printed below the table.
+  /// Writes its files into the folder. `plot` is "png", "svg" or "none". Returns the text below the table.
   [[nodiscard]] Result<std::string> write(const Sweep& sweep, const std::string& folder, const std::string& plot) const;
 
  private:
-  /// An argument that varies: the option here, and that of dp_sgd.py, which names the column too.
+  /// A varied argument: the option here, and dp_sgd.py's option, which also names the column.
   struct VariedOption {
     const char* name;
     const char* option;

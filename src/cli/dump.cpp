@@ -53,7 +53,7 @@ Json parts_fields(const MemoryParts& parts) {
           {"socket_bytes", or_null(parts.socket_bytes)}, {"swap_bytes", or_null(parts.swap_bytes)}};
 }
 
-// What recordings of earlier versions lack; empty where none of it is known.
+// Fields that recordings of earlier versions lack; empty if none of them is known.
 Json host_usage_fields(const HostSample& sample) {
   Json fields = {{"anon_bytes", or_null(sample.anon_bytes)},
                  {"file_bytes", or_null(sample.file_bytes)},
@@ -104,7 +104,7 @@ struct DumpArguments {
   bool frames_only = false;
 };
 
-/// A line: what it is about, and its fields in order. Text and JSON print the same fields.
+/// A line: its subject, and its fields in order. Text and JSON print the same fields.
 std::string text_line(const char* what, const Json& fields) {
   // These hold words and numbers of our own; any other string may hold anything, and stands in quotes.
   static constexpr std::string_view kBare[] = {"type",    "kind",         "severity", "device", "offset",
@@ -296,7 +296,7 @@ Json frame_fields(const Frame& frame) {
           {"known", frame.known}};
 }
 
-/// What the record just read says, as a name and fields: it is the last entry of its table.
+/// The record just read, as a name and fields: it is the last entry of its table.
 std::pair<const char*, Json> last_record(format::RecordKind kind, const Definitions& all) {
   using format::RecordKind;
   switch (kind) {
@@ -357,7 +357,7 @@ Json totals_fields(const DeviceRunningTotals& of) {
   return fields;
 }
 
-/// What the frames hold that stand for events; nothing for others, and for nonsense.
+/// Content of frames that replace events; nothing for other frames, and for invalid ones.
 template <typename Line>
 std::string checkpoint_lines(const Frame& frame, const Definitions& all, const Line& line) {
   if (!frame.known) return "";

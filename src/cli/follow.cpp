@@ -28,7 +28,7 @@ namespace tidemark::cli {
 namespace {
 
 constexpr std::size_t kUsualRows = 24;
-// Nothing wraps: what is too wide ends at the edge, so that every line is one row.
+// Disables wrapping: wide lines end at the edge, so that every line is one row.
 constexpr std::string_view kNoWrap = "\x1b[?7l";
 constexpr std::string_view kWrap = "\x1b[?7h";
 constexpr std::string_view kHome = "\x1b[H";
@@ -51,7 +51,7 @@ using namespace std::chrono_literals;
 // How often the file is looked at: as often as a recorder writes while somebody reads.
 constexpr std::chrono::milliseconds kLook = 100ms;
 constexpr std::chrono::milliseconds kPatienceForLater = 1s;
-// Where an analysis takes long, because the recording is long, it is not repeated all the time.
+// If an analysis takes long because the recording is long, it is repeated less often.
 constexpr int kMaxOfTheTime = 4;  // one part in so many is spent on analyses
 
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): signals have no other way
@@ -65,10 +65,10 @@ void stop_at_signals() {
   for (const int signal : {SIGINT, SIGTERM}) ::sigaction(signal, &action, nullptr);
 }
 
-/// A recording to follow, and the recorder that writes it, where one tells.
+/// A recording to follow, and the recorder that writes it, if it is known.
 struct Target {
   std::string path;
-  std::uint64_t pid = 0;  ///< of whose later files may follow; 0: this file only
+  std::uint64_t pid = 0;  ///< the process, whose later files may follow; 0: this file only
   std::optional<LiveRecorder> recorder;
 };
 
@@ -93,7 +93,7 @@ std::string what_there_is(const std::vector<LiveRecorder>& recorders) {
   return live_recordings_text(all);
 }
 
-// What is kept of "run.tide" lies in "run.tide.kept" as long as nothing was dumped; both names stand for it.
+// The kept part of "run.tide" is in "run.tide.kept" until the first dump; both names refer to it.
 bool is_kept_of(const std::string& file, const LiveRecording& recording) {
   const auto segment = kept_segment(recording.path);
   std::error_code error;
@@ -170,7 +170,7 @@ class Following {
   Result<void> follow_file() {
     Clock::time_point next = Clock::now();
     while (true) {
-      // What there is already is read first, and shown from time to time where that takes long.
+      // Existing data is read first, and shown from time to time if that takes long.
       const Clock::time_point until = std::max(next, Clock::now() + interval_);
       auto read = recording_->read([&] { return interrupted == 0 && Clock::now() < until; });
       if (!read) return read;
@@ -185,7 +185,7 @@ class Following {
     }
   }
 
-  /// The state of now. What an analysis does not find yet may come, and is an error only at the end.
+  /// The current state. Data that an analysis does not find yet may still come, and is an error only at the end.
   Result<void> show(bool at_end) {
     if (recording_->offset() == shown_offset_ && !at_end) return {};
     shown_offset_ = recording_->offset();
@@ -246,7 +246,7 @@ class Following {
     ::poll(&entry, 1, static_cast<int>(std::min<std::chrono::milliseconds>(kLook, interval_).count()));
   }
 
-  /// Of a process whose recording goes on in another file, which the recorder tells a moment later.
+  /// Finds the next file of a process, which the recorder reports a moment later.
   bool find_later_file() {
     const Clock::time_point deadline = Clock::now() + kPatienceForLater;
     while (target_.pid != 0 && target_.recorder && target_.recorder->update() && Clock::now() < deadline) {

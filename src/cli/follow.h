@@ -23,7 +23,7 @@ struct FollowArguments {
 };
 void add_follow(CommandLine& app, FollowArguments& arguments);
 
-/// What is done with each state of the recording.
+/// Action for each state of the recording.
 struct FollowedAnalysis {
   const Analysis& analysis;
   AnalysisOptions& chosen;
@@ -31,8 +31,9 @@ struct FollowedAnalysis {
   std::string output;  ///< file, replaced each time; empty or "-": stdout
 };
 
-/// Until the recording ends, or a signal (SIGINT, SIGTERM) does it: then too with the state of that moment. `files`:
-/// one recording, or none: that of the process, or the only one of this user in progress. The exit code.
+/// Follows until the recording ends, or a signal (SIGINT, SIGTERM) comes: then it also shows the state of that moment.
+/// `files`: one recording, or none: the recording of the process, or the only one of this user in progress. Returns the
+/// exit code.
 int follow(const FollowedAnalysis& what, const FollowArguments& arguments, const std::vector<std::string>& files);
 
 /// Not thread-safe. One at a time.
@@ -46,11 +47,11 @@ class LiveScreen {
   LiveScreen& operator=(const LiveScreen&) = delete;
 
   [[nodiscard]] bool in_place() const { return in_place_; }
-  /// For the next text: its width is that of now.
+  /// Terminal for the next text, with its current width.
   [[nodiscard]] static Terminal terminal();
 
-  /// Replaces what is shown. On a terminal, what does not fit below the first lines is left out, and counted. Fails
-  /// where stdout cannot be written.
+  /// Replaces the shown text. On a terminal, lines that do not fit are left out, and counted. Fails if stdout cannot be
+  /// written.
   Result<void> show(std::string text);
 
  private:
@@ -59,7 +60,7 @@ class LiveScreen {
   std::string latest_;  // in place only
 };
 
-/// What of `text` a screen of so many rows shows, in place of what was there.
+/// The part of `text` for a screen with this number of rows, replacing the earlier screen.
 [[nodiscard]] std::string screen_text(const std::string& text, std::size_t rows);
 
 }  // namespace tidemark::cli

@@ -1,4 +1,4 @@
-// tidemark fragment: how much of what processes have reserved is fragmented.
+// tidemark fragment: the fragmentation of processes' reserved memory.
 #include <memory>
 
 #include "cli/command.h"

@@ -21,9 +21,9 @@ namespace {
 constexpr std::size_t kNarrowest = 40;
 constexpr std::size_t kWidest = 100;
 constexpr std::size_t kUsual = 80;
-constexpr std::size_t kNames = 26;  // columns for what is described, at most
+constexpr std::size_t kNames = 26;  // maximum number of columns for names
 
-/// The words of a text, of which "[default: python]" is one where it fits into a line.
+/// The words of a text; "[default: python]" counts as one if it fits into a line.
 std::vector<std::string> words_of(const std::string& text, std::size_t width) {
   std::vector<std::string> words;
   std::istringstream stream(text);
@@ -56,7 +56,7 @@ std::string wrapped(const std::string& all, std::size_t indent, std::size_t widt
   return text + "\n";
 }
 
-// The values of an option in lines of at most `width` columns, where they have a | there.
+// The values of an option in lines of at most `width` columns, broken at |.
 std::string broken_at_bars(std::string line, std::size_t width) {
   constexpr std::size_t kIndent = 10;
   std::string text;
@@ -77,7 +77,7 @@ std::string described(const std::string& name, const std::string& description, s
   return text + wrapped(description, indent, width);
 }
 
-// The first ones stand below `heading`, those of another group below its name.
+// The first options are below `heading`, options of another group below its name.
 std::string options_text(const std::string& heading, const std::vector<OptionModel>& options, std::size_t width) {
   if (options.empty()) return {};
   std::string text = fmt::format("\n{}:\n", heading);
@@ -104,7 +104,7 @@ std::string commands_text(const std::vector<CommandModel>& commands, std::size_t
   return text;
 }
 
-// Paragraphs are wrapped; indented lines, which are examples and lists, stay as they are.
+// Paragraphs are wrapped; indented lines, which are examples and lists, stay unchanged.
 std::string footer_text(const std::string& footer, std::size_t width) {
   std::string text;
   std::istringstream stream(footer);
@@ -182,7 +182,7 @@ std::string roff_footer(const std::string& footer) {
   return text + (as_they_are ? ".fi\n" : "");
 }
 
-// Text of a cell of a table: what Markdown would take for its own is escaped, but for `code`.
+// Text of a cell of a table: Markdown's special characters are escaped, except in `code`.
 std::string cell(std::string_view text) {
   std::string escaped;
   bool code = false;

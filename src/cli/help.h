@@ -22,7 +22,7 @@ namespace tidemark::cli {
 /// with links relative to docs/.
 [[nodiscard]] std::string help_markdown(const CommandModel& command);
 
-/// As wide as the terminal, at most 100 columns; 80 where `descriptor` is none.
+/// The width of the terminal, at most 100 columns; 80 if `descriptor` is not one.
 [[nodiscard]] std::size_t help_width(int descriptor);
 
 /// Prints it on stdout. The exit code.

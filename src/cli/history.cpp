@@ -1,4 +1,4 @@
-// tidemark history: what monitors saw, from the file that --history keeps.
+// tidemark history: observations of monitors, from the file of --history.
 #include "publish/history/history.h"
 
 #include <chrono>

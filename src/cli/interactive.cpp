@@ -1,4 +1,4 @@
-// tidemark interactive, tidemark top: the terminal program, or its prompt where there is no terminal.
+// tidemark interactive, tidemark top: the terminal program, or its prompt without a terminal.
 #include <memory>
 #include <vector>
 
@@ -33,7 +33,7 @@ int run(const InteractiveOptions& options) {
     (*outputs)->update(state, changes, recorded);
   };
   const auto end = tui::can_open_display() ? tui::run_full_screen(program) : tui::run_prompt(program);
-  outputs->reset();  // what is to be written still is
+  outputs->reset();  // completes pending output
   while (const auto notice = notices.take()) say(notice->text);
   if (!end) return fail(end.error().message);
   if (end->signal) tui::die_of(*end->signal);

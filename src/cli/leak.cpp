@@ -1,4 +1,4 @@
-// tidemark leak: which memory grows while it is watched, and how fast.
+// tidemark leak: which memory grows during monitoring, and how fast.
 #include <memory>
 
 #include "base/units.h"

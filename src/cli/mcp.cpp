@@ -28,7 +28,7 @@ struct McpOptions {
   std::string plan_python;
 };
 
-// The interpreter of the package's own `tidemark`, which says so in its environment.
+// The interpreter of the package's own `tidemark`, which sets it in its environment.
 std::string server_interpreter(const McpOptions& options) {
   if (!options.python.empty()) return options.python;
   const char* own = std::getenv("TIDEMARK_PYTHON");

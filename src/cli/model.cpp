@@ -1,4 +1,4 @@
-// tidemark model: what a model's safetensors files take. Neither PyTorch nor the values are needed.
+// tidemark model: the memory of a model's safetensors files. Needs neither PyTorch nor the values.
 #include <memory>
 #include <utility>
 

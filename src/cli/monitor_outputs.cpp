@@ -33,7 +33,7 @@ using SteadyTime = std::chrono::steady_clock::time_point;
 constexpr std::chrono::seconds kMetricsInterval{1};
 constexpr std::size_t kMaxProblemColumns = 500;
 
-// Threads of outputs say it; names in it come from elsewhere.
+// Called by threads of outputs; names in it are untrusted.
 void say_problem(const std::string& text) {
   say(shown(text, kMaxProblemColumns));
 }
@@ -62,7 +62,7 @@ Result<std::vector<RiskAction>> parse_actions(const OutputOptions& options) {
   return actions;
 }
 
-// What is wrong with the file itself shows while watching, and is no reason to stop.
+// A problem of the file itself is shown during monitoring, and is no reason to stop.
 Result<void> check_history(const std::string& path) {
   struct stat facts {};
   if (::stat(path.c_str(), &facts) == 0) {

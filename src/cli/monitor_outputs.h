@@ -1,4 +1,4 @@
-// What every command that watches a machine can do with what it sees: serve it, push it, keep it, act on it.
+// Outputs of all commands that monitor a machine: serve, push, keep and act on observations.
 #pragma once
 
 #include <functional>
@@ -31,22 +31,22 @@ class MonitorOutputs {
   using Say = std::function<void(const std::string&)>;
   using Recorded = std::function<std::vector<RecordedProcess>()>;
 
-  /// An error for what cannot be done as it was asked for, before anything is watched. `say` gets a sentence when
-  /// something goes wrong later, on another thread; empty: stderr does.
+  /// Fails for impossible options before monitoring starts. `say` receives a sentence when a later error occurs, on
+  /// another thread; empty: printed to stderr.
   static Result<std::unique_ptr<MonitorOutputs>> start(const OutputOptions& options, Say say = {});
   ~MonitorOutputs();
   MonitorOutputs(const MonitorOutputs&) = delete;
   MonitorOutputs& operator=(const MonitorOutputs&) = delete;
 
-  /// After each turn of the engine, with what changed in it, by one thread. Never waits. `recorded` is asked when
-  /// metrics are made.
+  /// Call after each turn of the engine, with its changes, on one thread. Never waits. `recorded` is called when
+  /// metrics are computed.
   void update(const MachineState& state, const std::vector<RiskChange>& changes, const Recorded& recorded);
   void update(const MachineState& state, const std::vector<MonitorEvent>& events, const Recorded& recorded);
   /// The same after the last assessment: metrics are made and pushed though they are not due.
   void finish(const MachineState& state, const std::vector<MonitorEvent>& events, const Recorded& recorded);
   /// Whether something is made of recorded processes, with RecordedProcess::owners.
   [[nodiscard]] bool wants_recordings() const;
-  /// Where metrics are served; empty: nowhere.
+  /// Address of the metrics; empty: not served.
   [[nodiscard]] std::string url() const;
 
  private:

@@ -1,4 +1,4 @@
-// tidemark plan: runs a program on a GPU that is not there, and says how much memory it would take.
+// tidemark plan: runs a program on a simulated GPU, and predicts its memory usage.
 #include "analyze/plan/plan.h"
 
 #include <fmt/format.h>
@@ -42,7 +42,7 @@ namespace tidemark::cli {
 
 namespace {
 
-/// Sends what this process, and a program that it starts, writes to stdout to stderr while it exists.
+/// During its lifetime, redirects stdout of this process, and of programs that it starts, to stderr.
 class StdoutToStderr {
  public:
   StdoutToStderr() : kept_(::dup(STDOUT_FILENO)) { ::dup2(STDERR_FILENO, STDOUT_FILENO); }
@@ -76,13 +76,13 @@ Result<std::vector<DeviceEvents>> plan_events(const VerifyRequest& request, cons
   return read_gpu_events(recordings_in(folder));
 }
 
-// Runs the program on the GPU of this machine until it has done what the plan did; ends it then.
+// Runs the program on the GPU of this machine until it has reached the end of the plan, and ends it.
 class RealRun {
  public:
   RealRun(const std::vector<DeviceEvents>& planned, std::string folder)
       : planned_(planned), folder_(std::move(folder)) {}
 
-  // None where the recording failed, which was said.
+  // nullopt if the recording failed, with a message.
   std::optional<std::vector<DeviceEvents>> record(const std::vector<std::string>& command) {
     ProgramOptions program;
     program.recorder.output = folder_ + "/real.tide";
@@ -158,7 +158,7 @@ struct FitRequest {
   bool json = false;
 };
 
-/// Plans until the answer is known and prints it. The exit code.
+/// Plans until the answer is known and prints it. Returns the exit code.
 int fit_plan(const FitRequest& request);
 
 void say_trial(const Fit& fit, const FitTrial& trial) {
@@ -196,7 +196,7 @@ int fit_plan(const FitRequest& request) {
       problem = result.error().message;
       return std::nullopt;
     });
-    static_cast<void>(signals.take());  // said below
+    static_cast<void>(signals.take());  // reported below
   }
   if (!problem.empty()) return fail(problem);
   if (fit.stopped) return fail("stopped before the answer was known");
@@ -206,7 +206,7 @@ int fit_plan(const FitRequest& request) {
   return printed != kOk ? printed : fit.largest() ? kOk : kCheckFailed;
 }
 
-/// How the run went, besides what a plan shows.
+/// Result of the run, besides the plan's.
 struct PlannedRun {
   PlanFacts facts;
   std::vector<std::string> files;         ///< recordings
@@ -215,7 +215,7 @@ struct PlannedRun {
   std::optional<int> ending_signal = {};  ///< of the program
   std::uint64_t oom_kills = 0;            ///< processes that the kernel has killed meanwhile for lack of memory
   bool kills_of_own_group = false;        ///< they were in the control group of this process; otherwise anywhere
-  std::string own_runtime = {};           ///< path of a library that has a CUDA runtime of its own; empty: none
+  std::string own_runtime = {};           ///< path of a library with a separate CUDA runtime; empty: none
 };
 
 /// What the planned program needs, if that can be found; called for a program that does not fit.
@@ -264,7 +264,7 @@ std::string failure_text(const PlannedRun& run, const std::vector<PlannedRecordi
   return text;
 }
 
-// Why the plan says nothing of the program; empty where it does.
+// Why the plan does not cover the program; empty if it does.
 std::string why_no_plan(const Plan& plan, const PlannedRun& run, const std::vector<PlannedRecording>& recordings) {
   const PlanFacts& facts = plan.facts;
   if (!plan.devices.empty() && !plan.fits) return "";  // whatever it made of that
@@ -304,7 +304,7 @@ int conclude(const PlannedRun& run, const std::string& format, const FindNeed& f
 
 constexpr std::uint64_t kMinMemory = 256 * kMiB;
 constexpr std::uint64_t kMaxPlannedDevices = 64;
-// Beyond what PyTorch reserved, of each rank on two H200 connected by NVLink: driver 580, NCCL 2.28.9, 2026-11-22.
+// Beyond PyTorch's reserved memory, for each rank on two H200 connected by NVLink: driver 580, NCCL 2.28.9, 2026-11-22.
 constexpr NcclMemory kNcclMemory = {880'803'840, 507'510'784};
 
 AnalysisOption margin_option() {
@@ -321,7 +321,7 @@ struct PlanOptions {
   bool starts_ranks = false;  // --nproc was given
   std::string python;
   std::string format = "text";
-  std::string fit;  // the argument whose largest value is asked for
+  std::string fit;  // the argument to maximize
   bool verify = false;
   AnalysisOptions margin{{margin_option()}};
 };
@@ -338,7 +338,7 @@ Result<InterpreterFacts> find_python(const PlanOptions& options) {
   return probe_interpreter(*interpreter);
 }
 
-// What the processes did on the phantom GPU. Returns the path of a library that has a CUDA runtime of its own.
+// Adds the processes' activity on the phantom GPU. Returns the path of a library with a separate CUDA runtime.
 std::string add_usage(PlanFacts& facts, const PhantomRun& phantom) {
   PhantomUsage usage = phantom.usage();
   facts.reads = usage.reads;
@@ -364,7 +364,7 @@ std::string add_usage(PlanFacts& facts, const PhantomRun& phantom) {
   return usage.own_runtime;
 }
 
-// Ended by Ctrl-C or kill, as the program's own end or as a shell's exit code says.
+// Ended by Ctrl-C or kill, according to the program's own end or a shell's exit code.
 bool was_interrupted(const ChildProcess& child) {
   const int number = child.ending_signal().value_or(child.exit_code().value_or(0) - 128);
   return number == SIGINT || number == SIGTERM || number == SIGHUP;

@@ -17,7 +17,7 @@
 namespace tidemark::cli {
 namespace {
 
-/// What a file's name ends in when it holds the format.
+/// The usual extension of the format's files.
 std::string extension_of(const std::string& format) {
   return format == "text" ? ".txt" : "." + format;
 }
@@ -47,7 +47,7 @@ void add_option(CommandLine& app, const AnalysisOption& option, AnalysisOptions&
         flag, [&chosen, name = option.name] { chosen.set(name, "yes"); }, option.help);
     return;
   }
-  // Where a number has a least value, help says its range.
+  // If a number has a minimum, help shows its range.
   const std::string range =
       option.least == 0 ? "" : fmt::format(" ({} to {})", format_count(option.least), format_count(option.most));
   Option* added = app.add_option(

@@ -1,4 +1,4 @@
-// What the commands that read recordings share: FILE arguments, --device, --format, --at and -o, reading each file, and
+// Shared by commands that read recordings: FILE arguments, --device, --format, --at and -o, reading each file, and
 // writing the output.
 #pragma once
 
@@ -25,7 +25,7 @@ namespace tidemark::cli {
 struct ReadingOptions {
   std::vector<std::string> files;
   std::string device;
-  std::string formats;  ///< that the command can write, as "text|json"
+  std::string formats;  ///< supported by the command: "text|json"
   std::string format;   ///< --format; empty: by the name of the output file, else text
   std::string output;   ///< -o; empty or "-": stdout
   std::string at = "peak";
@@ -35,15 +35,15 @@ struct ReadingOptions {
   }
 };
 
-/// Which of the shared arguments a command has, besides FILE and --device.
+/// Selects the shared arguments of a command, besides FILE and --device.
 struct ReadingArguments {
   std::string formats;  ///< for --format and -o, as "text|json"; empty: neither
   bool at = false;      ///< --at
 };
 void add_reading(CommandLine& app, ReadingOptions& options, const ReadingArguments& arguments);
 
-/// Where no FILE was given: the newest recording (*.tide) in the current folder, which stderr names. An error where
-/// there is none.
+/// Without FILE: selects the newest recording (*.tide) in the current folder, and names it on stderr. Fails if there is
+/// none.
 Result<void> choose_files(std::vector<std::string>& files);
 
 // Single arguments, for commands that take others than add_reading() adds.
@@ -54,15 +54,16 @@ void add_moment(CommandLine& app, std::string& at);
 /// -o for files that are not for terminals; see check_output().
 void add_output(CommandLine& app, std::string& output);
 
-/// Fails where `output` is one of the input files, or a terminal: always when it is empty, for "-" only where `binary`.
-/// `what` is written, for example to a file named `example`.
+/// Fails if `output` is one of the input files, or a terminal: always if it is empty, for "-" only if `binary`. `what`
+/// describes the output, `example` is a file name for it.
 Result<void> check_output(std::span<const std::string> inputs, const std::string& output, bool binary,
                           const std::string& what, const std::string& example);
 
-/// --format, or what the output file's name says. An error where it says nothing, or for a PNG on a terminal.
+/// --format, or the format of the output file's name. Fails for an unknown one, and for a PNG on a terminal.
 Result<std::string> output_format(const ReadingOptions& options);
 
-/// Writes to the file, which appears whole or not at all, or to stdout where `path` is "" or "-". The exit code.
+/// Writes to the file, which appears complete or not at all, or to stdout if `path` is "" or "-". Returns the exit
+/// code.
 int write_output(const std::string& path, const std::string& bytes);
 
 /// --module, --component, --category and --phase; and --component-rules.

@@ -63,7 +63,7 @@ std::vector<std::string> host_verdict(const Dump& dump, const DumpedFile* file) 
   if (file == nullptr || file->event_count > kMaxEvents) return host_oom_lines(facts, nullptr);
   auto store = open_attributed(file->path);
   if (!store) return host_oom_lines(facts, nullptr);
-  // As the recording has them, with where the memory was. One that ended before knows of none.
+  // As in the recording, which adds the breakdown of the memory. A recording that ended before contains none.
   for (const HostKill& kill : collect_host(*store).kills) {
     for (HostKill& known : facts.kills) {
       if (known.killed.process.pid == kill.killed.process.pid) known = kill;
@@ -83,7 +83,7 @@ std::vector<std::string> other_verdict(const Dump& dump, const DumpedFile& file)
   return held_lines(*overview, dump.reason == DumpReason::signal);
 }
 
-// What the lines are about: where a request failed, of whom was killed, else the first.
+// The recording to explain: of a failed request, of a killed process, else the first.
 const DumpedFile* file_to_explain(const Dump& dump) {
   const auto killed = [&](const DumpedFile& file) {
     return std::any_of(dump.killed.begin(), dump.killed.end(),
@@ -134,7 +134,7 @@ void say_dropped() {
                             dropped == 1 ? "1 message was" : fmt::format("{} messages were", dropped)));
 }
 
-// What fails in the recorder ends the recording, not the program. False where it did.
+// An error in the recorder ends the recording, not the program. Returns false then.
 template <typename Work>
 bool try_to(const Work& work) {
   try {
@@ -148,7 +148,7 @@ bool try_to(const Work& work) {
   return false;
 }
 
-/// A recorder, if it could be started, and what a program needs in its environment to be recorded.
+/// A recorder, if it could be started, and the environment that makes a program recorded.
 struct Recording {
   std::unique_ptr<Recorder> recorder;
   std::vector<std::string> environment;

@@ -1,4 +1,4 @@
-// Running a program so that it is recorded: what `run` and `plan` share; and what is said of a dump of its recording.
+// Runs and records a program, for `run` and `plan`; and reports a dump of its recording.
 #pragma once
 
 #include <functional>
@@ -18,18 +18,18 @@ struct ProgramOptions {
   std::vector<std::string> preload;                     ///< libraries that it loads behind the collector
   std::vector<std::string> environment;                 ///< variables ("NAME=value") that are set for it
   std::function<void()> prepare = {};                   ///< called in the child before it is the program; see execute()
-  bool only_recorded = false;                           ///< the program does not run where it could not be recorded
+  bool only_recorded = false;                           ///< the program does not run if it could not be recorded
   std::function<void(const ChildProcess&)> watch = {};  ///< called many times a second while the program runs
   std::function<void(const ChildProcess&)> ended = {};  ///< called when it has ended, before its recordings are
 };
 
-/// Runs the program to its end and records it; this process is its recorder. `at_end` gets the recorder once its files
-/// are complete; it is not called where nothing could be recorded. Returns what `exit_code` makes of the program that
-/// has ended, or the code for a program that could not be started.
+/// Runs the program to its end and records it; this process is its recorder. `at_end` receives the recorder once its
+/// files are complete; it is not called if nothing could be recorded. Returns `exit_code` of the ended program, or the
+/// code for a program that could not be started.
 int record_program(const ProgramOptions& options, const std::function<void(const Recorder&)>& at_end,
                    const std::function<int(const ChildProcess&)>& exit_code);
 
-/// "tidemark: MESSAGE" on stderr, of which paths and commands are anybody's.
+/// Prints "tidemark: MESSAGE" to stderr; paths and commands in it are untrusted.
 void say_printable(const std::string& message);
 
 /// At most ten lines: the verdict of `explain`, or who was killed, and the files. Reads the dump's recordings. Safe to

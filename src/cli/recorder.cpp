@@ -1,14 +1,14 @@
 // tidemark recorder: records a program that is running already and has started it, as the Python package does. Not for
-// people, so help does not list it.
+// interactive use, so help does not list it.
 //
 // It leaves the program's process group and session, so that no Ctrl-C reaches it, and is no child of the program, so
-// that the program's own waiting for children does not meet it. It ends when its stdin does, or says anything, and when
-// the program ends. On stdout it says, as one JSON object a line,
+// that the program's own waiting for children ignores it. It ends at the end of its stdin, or at any input there, and
+// with the program. It prints one JSON object per line to stdout,
 //   {"pid": 4711, "environment": ["NAME=value", ...]}   it listens; these are the settings for tidemark_connect()
 //   {"recording": "run.tide"}                the program has connected, or
 //   {"error": "..."}                         cannot be recorded
 //   {"files": [{"path": "run.tide", "pid": 4711, "events": 12, "dropped": 0, "bytes": 4096, "failed": false}]}
-// and on stderr what `tidemark run` says.
+// and the messages of `tidemark run` to stderr.
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
@@ -37,7 +37,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 using namespace std::chrono_literals;
 
-// For other processes of the program to end with it. Where it goes on, they may as well, and it is waiting.
+// Time for other processes of the program to end with it. If it continues, they may as well.
 constexpr std::chrono::milliseconds kPatience = 2s;
 constexpr std::chrono::milliseconds kPatienceOfTheProgram = 100ms;
 
@@ -46,12 +46,12 @@ struct Options {
   std::uint64_t program = 0;
 };
 
-/// The process that asked to be recorded.
+/// The process that requested the recording.
 class Program {
  public:
   explicit Program(pid_t pid) : pid_(pid), pidfd_(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0))) {}
 
-  /// Readable when it has ended; -1 where the kernel has no such descriptors.
+  /// Readable when it has ended; -1 if the kernel has no such descriptors.
   [[nodiscard]] int descriptor() const { return pidfd_.get(); }
 
   [[nodiscard]] bool ended() const {
@@ -65,7 +65,7 @@ class Program {
 };
 
 void tell(const Json& message) {
-  // Where nobody listens the recording goes on: what it is for may be read by somebody else.
+  // Without a reader the recording continues: another program may read its files.
   static_cast<void>(write_stdout(message.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"));
   static_cast<void>(flush_stdout());
 }

@@ -22,7 +22,7 @@ namespace {
 // Names of functions and files come before the first event.
 constexpr std::uint64_t kMinFileBytes = 64 * kKiB;
 
-// Each segment, an eighth of it, begins with the live blocks.
+// Each segment, an eighth of the time, begins with the live blocks.
 constexpr std::uint64_t kMinTimeNs = 5'000'000'000;
 constexpr double kMaxTimeNs = 366.0 * 24 * 3600 * 1e9;
 constexpr std::uint64_t kMinBytes = kMiB;

@@ -1,5 +1,5 @@
-// Options of what is recorded and where to: those that `run` and `recorder` share; and what `run` keeps where it keeps
-// the last part only, and when it writes that: --keep and --dump.
+// Options for the content and place of a recording, shared by `run` and `recorder`; and --keep and --dump of `run`: the
+// size of the kept part, and when it is written.
 #pragma once
 
 #include <optional>
@@ -24,7 +24,7 @@ struct RecordingOptions {
   [[nodiscard]] RecorderOptions recorder_options() const;
 };
 
-/// Refuses a name that would cost somebody a file; `remedy` says what to do then. Names that are taken later get a
+/// Refuses a name if a file would be overwritten; `remedy` is the advice in the error. Names that are taken later get a
 /// number instead.
 [[nodiscard]] Result<void> check_free(const RecorderOptions& options, const std::string& remedy);
 
@@ -40,7 +40,7 @@ class KeepArguments {
  public:
   /// Must live as long as the command line.
   void add_to(CommandLine& app);
-  /// After parsing; none without --keep. Fails for what cannot go together.
+  /// Call after parsing; nullopt without --keep. Fails for options that exclude each other.
   [[nodiscard]] Result<std::optional<KeepOptions>> options(const CommandLine& app) const;
 
  private:

@@ -49,7 +49,8 @@ int run(ReportOptions& options) {
   if (!rules) return fail(rules.error().message);
   const html::PageOptions what = options_for(options);
   std::vector<html::PageContents> pages;
-  std::size_t bytes = 0;  // of the page, at least: thousands of recordings are not read in vain
+  std::size_t bytes = 0;  // minimum size of the page: avoids reading thousands of recordings for a page that is too
+                          // large
   const auto open = [&](const std::string& path, const Progress& progress) {
     return open_attributed(path, progress, *rules);
   };

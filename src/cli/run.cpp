@@ -25,7 +25,7 @@ struct RunOptions {
 
 void say_unrecorded(const Recorder& recorder) {
   const Unrecorded& unrecorded = recorder.unrecorded();
-  if (unrecorded.count == 0 || recorder.files().empty()) return;  // of nothing at all, summarize() says why
+  if (unrecorded.count == 0 || recorder.files().empty()) return;  // summarize() reports why nothing was recorded
   say_printable(fmt::format(
       "{} not recorded: {}",
       unrecorded.count == 1 ? "1 process was" : fmt::format("{} processes were", unrecorded.count), unrecorded.reason));
@@ -34,12 +34,12 @@ void say_unrecorded(const Recorder& recorder) {
 void summarize(const Recorder& recorder) {
   std::vector<RecordedFile> files = recorder.files();
   if (files.empty()) return say_printable("nothing was recorded: " + recorder.no_recording_reason());
-  // The main process, the ranks in their order, and then those that have a pid.
+  // The main process, the ranks in their order, and then files named by pid.
   std::sort(files.begin(), files.end(), [](const auto& a, const auto& b) {
     return std::pair(a.path.size(), a.path) < std::pair(b.path.size(), b.path);
   });
   std::string names;
-  RecordedFile others;  // those that are not listed, together
+  RecordedFile others;  // the unlisted ones, together
   std::uint64_t dropped = 0;
   for (std::size_t index = 0; index < files.size(); ++index) {
     const RecordedFile& file = files[index];

@@ -1,4 +1,4 @@
-// tidemark schema: what the JSON of commands has, as a schema or as types of a language.
+// tidemark schema: describes the JSON of commands, as a schema or as types of a language.
 #include <fmt/format.h>
 
 #include <algorithm>

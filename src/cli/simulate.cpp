@@ -1,4 +1,4 @@
-// tidemark simulate: what other settings of PyTorch's allocator would have done to a recorded program.
+// tidemark simulate: the effect of other settings of PyTorch's allocator on a recorded program.
 #include "simulate/simulate.h"
 
 #include <memory>

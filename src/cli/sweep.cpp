@@ -1,4 +1,4 @@
-// tidemark sweep: a program with every combination of some arguments, and what follows for the rest.
+// tidemark sweep: a program with every combination of some arguments, and predictions for the rest.
 #include "analyze/sweep/sweep.h"
 
 #include <fmt/format.h>
@@ -49,7 +49,7 @@ struct SweepOptions {
   std::vector<std::string> command;
 };
 
-/// What is swept: the PROGRAM of the command line, or that of a preset.
+/// The program of the sweep: PROGRAM on the command line, or a preset's.
 struct SweptProgram : PresetProgram {
   std::vector<std::string> passed_on;  // to each plan
 };
@@ -135,7 +135,7 @@ Result<std::vector<SweptGpu>> swept_gpus(const SweepOptions& options) {
   return gpus;
 }
 
-// One line on a terminal, which the next one replaces; of each trial that has ended a line that stays.
+// One line on a terminal, which the next one replaces; each ended trial adds a permanent line.
 void show_progress(const Sweep& sweep, const SweepProgress& now, bool terminal) {
   if (terminal) write_stderr({"\r\x1b[K"});
   if (now.finished != nullptr) {

@@ -32,8 +32,8 @@ using namespace std::chrono_literals;
 constexpr double kMaxDuration = 10.0 * 365 * 86400;
 constexpr std::chrono::nanoseconds kScreen = 500ms;
 
-/// Keeps the signals that end a command from ending this one, as long as it lives. Made before threads are started, so
-/// that none of them gets one.
+/// During its lifetime, signals that end a command do not end this one. Created before threads are started, so that
+/// none of them receives one.
 class EndingSignals {
  public:
   EndingSignals() {
@@ -90,7 +90,7 @@ Result<void> check_outputs(const WatchOptions& options) {
   return options.plot ? check_writable(plot_path(options.output)) : Result<void>();
 }
 
-/// One line on a terminal, which is gone at the end.
+/// One line on a terminal, which is erased at the end.
 class ProgressLine {
  public:
   ProgressLine() : columns_(::isatty(STDERR_FILENO) == 0 ? 0 : terminal_width(STDERR_FILENO).value_or(80)) {}

@@ -1,4 +1,4 @@
-// What the commands share that watch a machine for a while: their options, the loop, and where reports go.
+// Shared by commands that monitor a machine for a while: options, loop, and output of reports.
 #pragma once
 
 #include <cstdint>
@@ -21,23 +21,23 @@ struct WatchOptions {
   double interval_seconds = 1;
   std::vector<std::string> devices;
   std::string pid;
-  std::string output;  ///< JSON; empty: none
+  std::string output;  ///< path of the JSON; empty: none
   bool plot = false;   ///< a PNG beside `output`
   std::string format = "text";
   OutputOptions outputs;
 };
 
-/// Which of the options a command has besides --duration, --devices, --pid, --interval, --output and --format.
+/// Selects the options of a command besides --duration, --devices, --pid, --interval, --output and --format.
 struct WatchArguments {
   bool plot = false;
 };
-/// Those of what is watched: --interval and --devices.
+/// Adds --interval and --devices.
 void add_watched(CommandLine& app, WatchOptions& options);
 /// The same, and --pid.
 void add_choice(CommandLine& app, WatchOptions& options);
 void add_watching(CommandLine& app, WatchOptions& options, const WatchArguments& arguments);
 
-/// What a command adds to the loop.
+/// Additions of a command to the loop.
 struct WatchHooks {
   bool endless = false;                                                  ///< until a signal
   std::function<void(const std::vector<MonitorEvent>&)> on_events = {};  ///< after each turn of the engine
@@ -47,20 +47,20 @@ struct WatchHooks {
 /// As much of recordings as is watched.
 [[nodiscard]] SlidingWindow::Limits window_of(const WatchOptions& options);
 
-/// What to watch; an error for what cannot be watched.
+/// Options of the engine; fails for what cannot be monitored.
 Result<EngineOptions> engine_options(const WatchOptions& options);
 
-/// Watches until the time is over, the process has ended, or SIGINT, SIGTERM or SIGHUP comes, and hands on what it sees
-/// as `options.outputs` say. Progress on stderr, where that is a terminal. Fails, before it begins, for what cannot be
-/// watched or written.
+/// Monitors until the time is over, the process has ended, or SIGINT, SIGTERM or SIGHUP comes, and passes observations
+/// on as `options.outputs` requests. Progress goes to stderr if that is a terminal. Fails before it begins for what
+/// cannot be monitored or written.
 Result<void> watch(const WatchOptions& options, EngineOptions engine, const WatchHooks& hooks);
 
-/// Ways to say one report.
+/// Formats of one report.
 struct WrittenReport {
   std::function<std::string(const Terminal&)> text;
   std::function<std::string()> json;
 };
-/// Prints it, and writes the files that were asked for. The exit code.
+/// Prints it, and writes the requested files. Returns the exit code.
 int write_reports(const WatchOptions& options, const MachineState& state, const WrittenReport& report);
 
 /// The same for the types that have to_text() and to_json().
@@ -71,7 +71,7 @@ int write_reports(const WatchOptions& options, const Report& report) {
       {[&](const Terminal& terminal) { return to_text(report, terminal); }, [&] { return to_json(report); }});
 }
 
-/// Watches, prints the report that `make` makes at the end, and writes the files that were asked for. The exit code.
+/// Monitors, prints the report from `make` at the end, and writes the requested files. Returns the exit code.
 template <typename Report>
 int watch_and_report(const WatchOptions& options, const EngineOptions& engine, Report (MonitorEngine::*make)(),
                      WatchHooks hooks = {}) {
