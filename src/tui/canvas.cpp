@@ -9,14 +9,14 @@
 namespace tidemark::tui {
 namespace {
 
-// Bytes of the character that `text`, which is valid UTF-8, begins with.
+// Length of the first character of `text`, which is valid UTF-8, in bytes.
 std::size_t character_bytes(std::string_view text) {
   std::size_t bytes = 1;
   while (bytes < text.size() && (static_cast<unsigned char>(text[bytes]) & 0xC0U) == 0x80U) ++bytes;
   return bytes;
 }
 
-// What stands for a character where only ASCII can be shown.
+// Replacement of a character if only ASCII can be shown.
 std::string_view ascii_for(std::string_view character) {
   if (character.size() == 1) return character;
   static constexpr std::array<std::pair<std::string_view, std::string_view>, 8> kKnown = {

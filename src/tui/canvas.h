@@ -1,4 +1,4 @@
-// A picture of a terminal: cells of text with a role, onto which views are drawn without a terminal.
+// An image of a terminal: cells of text with a role, onto which views are drawn without a terminal.
 #pragma once
 
 #include <array>
@@ -9,17 +9,17 @@
 
 namespace tidemark::tui {
 
-/// What a cell is, which says how it looks; the terminal has the colours.
+/// The role of a cell, which determines its style; the terminal defines the colours.
 enum class Role : unsigned char {
   plain,
   heading,   ///< names of views and columns
-  quiet,     ///< what is beside the point: axes, units, hints
+  quiet,     ///< secondary text: axes, units, hints
   key,       ///< a key that can be pressed
   used,      ///< memory in use, in bars and charts
   peak,      ///< peaks above that
-  room,      ///< what is left, in bars
+  room,      ///< the unused part of bars
   good,      ///< no risk
-  warning,   ///< medium risk; what to look at
+  warning,   ///< medium risk; needs attention
   high,      ///< high risk
   critical,  ///< critical risk; errors
 };
@@ -36,10 +36,10 @@ struct Cell {
   Style style;
 };
 
-/// Not thread-safe. What is drawn outside is cut off.
+/// Not thread-safe. Text outside the canvas is clipped.
 class Canvas {
  public:
-  /// `unicode`: whether the terminal shows more than ASCII. Where it does not, other characters are replaced.
+  /// `unicode`: whether the terminal shows more than ASCII. If not, other characters are replaced.
   Canvas(std::size_t width, std::size_t height, bool unicode = true);
 
   [[nodiscard]] std::size_t width() const { return width_; }
@@ -47,8 +47,8 @@ class Canvas {
   [[nodiscard]] bool unicode() const { return unicode_; }
   [[nodiscard]] const Cell& at(std::size_t x, std::size_t y) const { return cells_[y * width_ + x]; }
 
-  /// `text` is printable (query/words/printable.h). Returns the column behind it. A wide character of which only half
-  /// would fit is left out.
+  /// `text` is printable (query/words/printable.h). Returns the column after it. A wide character that would be clipped
+  /// is left out.
   std::size_t print(std::size_t x, std::size_t y, std::string_view text, Style style = {});
   /// Makes a row selected from `x` on, `columns` wide.
   void select(std::size_t x, std::size_t y, std::size_t columns);
@@ -63,7 +63,7 @@ class Canvas {
   std::vector<Cell> cells_;
 };
 
-/// A rectangle of a canvas, with places of its own. Copied by value; the canvas must outlive it.
+/// A rectangle of a canvas, with its own coordinates. Copied by value; the canvas must outlive it.
 class Region {
  public:
   explicit Region(Canvas& canvas) : Region(canvas, 0, 0, canvas.width(), canvas.height()) {}
@@ -71,7 +71,7 @@ class Region {
   [[nodiscard]] std::size_t width() const { return width_; }
   [[nodiscard]] std::size_t height() const { return height_; }
   [[nodiscard]] bool unicode() const { return canvas_->unicode(); }
-  /// Of it, what lies inside.
+  /// The rectangle clipped to this region.
   [[nodiscard]] Region part(std::size_t x, std::size_t y, std::size_t width, std::size_t height) const;
   /// From a row on, to the end.
   [[nodiscard]] Region below(std::size_t y) const { return part(0, y, width_, height_); }
@@ -81,7 +81,7 @@ class Region {
   std::size_t print(std::size_t x, std::size_t y, std::string_view text, Role role) const {
     return print(x, y, text, Style{role});
   }
-  /// Ends at column `end`, which it does not take.
+  /// Prints text that ends before column `end`.
   void print_right(std::size_t end, std::size_t y, std::string_view text, Style style = {}) const;
   void select_row(std::size_t y) const;
 
@@ -100,8 +100,8 @@ class Region {
 struct Glyphs {
   std::array<const char*, 9> eighths;  ///< columns filled from below by 0 to 8 eighths
   const char* full;                    ///< of a bar
-  const char* room;                    ///< of a bar: what is not used
-  const char* peak;                    ///< of a chart: between what is used and the peak
+  const char* room;                    ///< of a bar: unused part
+  const char* peak;                    ///< of a chart: between the used memory and the peak
   const char* rule;                    ///< a line along a row
   const char* mark;                    ///< a line along a column
 };

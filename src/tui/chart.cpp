@@ -13,7 +13,7 @@
 namespace tidemark::tui {
 namespace {
 
-// What one column shows; `known` is false where there are no samples.
+// The content of one column; `known` is false without samples.
 struct Level {
   std::uint64_t used = 0;
   std::uint64_t peak = 0;
@@ -60,7 +60,7 @@ std::size_t eighths_in_row(std::uint64_t value, std::uint64_t top, std::size_t r
       static_cast<double>(value) / static_cast<double>(std::max<std::uint64_t>(top, 1)) * static_cast<double>(rows * 8);
   const double here = std::clamp(all - static_cast<double>(row * 8), 0.0, 8.0);
   const auto filled = static_cast<std::size_t>(std::lround(here));
-  return row == 0 && value != 0 ? std::max<std::size_t>(filled, 1) : filled;  // little is not nothing
+  return row == 0 && value != 0 ? std::max<std::size_t>(filled, 1) : filled;  // a small value is still visible
 }
 
 // Of `width` columns, how many a share takes.

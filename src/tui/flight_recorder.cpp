@@ -47,7 +47,7 @@ bool dumps_on_signal(const std::vector<std::string>& arguments) {
     std::string value = equals == std::string::npos ? "" : argument.substr(equals + 1);
     const bool separate =
         equals == std::string::npos && std::find(kWithValue.begin(), kWithValue.end(), name) != kWithValue.end();
-    // Other options' values end the look, unless `--` says where the program begins.
+    // An unknown option's value ends the search, unless `--` marks the beginning of the program.
     const bool unknown_value =
         equals == std::string::npos && !separate && n + 1 < arguments.size() && !arguments[n + 1].starts_with('-') &&
         std::find(arguments.begin() + static_cast<std::ptrdiff_t>(n), arguments.end(), "--") != arguments.end();

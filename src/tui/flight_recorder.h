@@ -9,15 +9,15 @@
 
 namespace tidemark::tui {
 
-/// Whether these are the arguments of a `tidemark run` that writes what it keeps on SIGUSR1. Any other passes SIGUSR1
-/// on to its program, which would die of it: in doubt it is not one.
+/// Whether these are the arguments of a `tidemark run` that dumps its kept part on SIGUSR1. Any other run passes
+/// SIGUSR1 on to its program, which would be killed: in doubt, returns false.
 [[nodiscard]] bool dumps_on_signal(const std::vector<std::string>& arguments);
 
-/// The PID of that one among a process and those above it; an error that says why there is none. `root` comes before
-/// "/proc".
+/// The PID of the flight recorder among a process and its ancestors; fails with the reason if there is none. `root` is
+/// a prefix of "/proc".
 [[nodiscard]] Result<std::int64_t> find_flight_recorder(std::int64_t pid, const std::string& root = "");
 
-/// Sends SIGUSR1 to it; its own messages say where the recording goes. The PID that it was sent to.
+/// Sends SIGUSR1 to it; its own messages contain the place of the recording. Returns its PID.
 Result<std::int64_t> ask_flight_recorder(std::int64_t pid);
 
 }  // namespace tidemark::tui

@@ -31,7 +31,7 @@ void draw_bar_of_views(const Region& region, const Content& content, const State
   region.print_right(region.width(), 0, state.paused ? "PAUSED" : time, {state.paused ? Role::warning : Role::quiet});
 }
 
-// One line about what keeps the rest from being complete; empty where nothing does.
+// One line on missing data; empty if the data is complete.
 std::string notice_of(const Content& content) {
   const MachineState& machine = content.machine;
   if (machine.devices_known && machine.is_old(machine.latest_reading_ns, content.interval_ns)) {
@@ -56,7 +56,7 @@ std::string notice_of(const Content& content) {
 
 void draw_bottom(const Region& region, const State& state) {
   if (state.file_name) {
-    // Of a long name the end is seen, where it is typed.
+    // For a long name, the end is visible, where text is typed.
     const std::string prompt = "Save the report as: ";
     std::string name = printable(*state.file_name);
     const std::size_t room = region.width() - prompt.size() - 1;

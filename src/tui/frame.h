@@ -10,7 +10,7 @@ namespace tidemark::tui {
 inline constexpr std::size_t kMinWidth = 72;
 inline constexpr std::size_t kMinHeight = 18;
 
-/// Draws all of it; on a canvas that is too small, the size that is needed.
+/// Draws all of it; on a canvas that is too small, the required size.
 void draw_frame(Canvas& canvas, const Content& content, const State& state);
 
 }  // namespace tidemark::tui

@@ -32,7 +32,7 @@ class FullScreen {
     state_.view = options.first_view;
   }
 
-  /// The signal that ended it; none where a key did. An error: devices were chosen that are not there.
+  /// The signal that ended it; nullopt if a key did. Fails if selected devices do not exist.
   Result<std::optional<int>> run() {
     session_.start();
     draw();
@@ -57,7 +57,7 @@ class FullScreen {
   }
 
  private:
-  // False where nobody can press a key any more.
+  // False if keys cannot be read any more.
   bool wait_until(Clock::time_point until) {
     std::array<pollfd, 2> inputs = {pollfd{STDIN_FILENO, POLLIN, 0}, pollfd{signals_.descriptor(), POLLIN, 0}};
     const auto wait = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();

@@ -1,4 +1,4 @@
-// What was pressed.
+// A pressed key.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 namespace tidemark::tui {
 
 enum class KeyCode : unsigned char {
-  text,  ///< a character, which `Key::text` has
+  text,  ///< a character, in `Key::text`
   enter,
   escape,
   backspace,

@@ -7,7 +7,7 @@
 namespace tidemark::tui {
 namespace {
 
-// Where nothing is known comes last.
+// Unknown values come last.
 std::uint64_t device_bytes(const ProcessRow& row) {
   return row.device == nullptr ? 0 : row.device->bytes.value_or(0);
 }
@@ -18,7 +18,7 @@ bool comes_before(const ProcessRow& a, const ProcessRow& b, ProcessOrder order) 
     if (a.device != nullptr && a.device->device != b.device->device) return a.device->device < b.device->device;
   }
   if (order == ProcessOrder::rss && a.process->rss_bytes != b.process->rss_bytes) {
-    return a.process->rss_bytes > b.process->rss_bytes;  // none is the lowest
+    return a.process->rss_bytes > b.process->rss_bytes;  // nullopt is the lowest
   }
   if (order == ProcessOrder::name && a.process->name != b.process->name) return a.process->name < b.process->name;
   if (order != ProcessOrder::pid && device_bytes(a) != device_bytes(b)) return device_bytes(a) > device_bytes(b);

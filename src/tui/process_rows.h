@@ -14,11 +14,11 @@ inline constexpr std::array<const char*, 5> kProcessOrders = {"device", "memory"
 
 struct ProcessRow {
   const WatchedProcess* process = nullptr;
-  const ProcessOnDevice* device = nullptr;  ///< null: it has memory of none
+  const ProcessOnDevice* device = nullptr;  ///< null: it uses no device
 };
 
-/// Processes that have not ended. By device: most of its memory first; otherwise likewise among equals. Points into
-/// `machine`.
+/// Processes that have not ended. By device: highest use of its memory first; by resident memory among equal ones.
+/// Points into `machine`.
 [[nodiscard]] std::vector<ProcessRow> process_rows(const MachineState& machine, ProcessOrder order);
 
 }  // namespace tidemark::tui

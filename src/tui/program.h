@@ -15,8 +15,8 @@
 
 namespace tidemark::tui {
 
-/// What other threads have to say while the screen is on the terminal: stderr would write into it. Thread-safe. Of many
-/// that nobody takes, the latest are kept.
+/// Messages of other threads while the screen is on the terminal, which stderr would corrupt. Thread-safe. If they are
+/// not taken, only the latest are kept.
 class Notices {
  public:
   void add(Message message) {
@@ -41,8 +41,8 @@ class Notices {
 struct ProgramOptions {
   EngineOptions engine = {};
   std::size_t first_view = 0;  ///< position in views()
-  /// Called after each look at the machine, on the program's thread, with the changes of risk since the call before and
-  /// with what gives the recorded processes as of then.
+  /// Called after each reading of the machine, on the program's thread, with the changes of risk since the last call
+  /// and with a function that returns the recorded processes at that time.
   std::function<void(const MachineState&, const std::vector<RiskChange>&,
                      const std::function<std::vector<RecordedProcess>()>&)>
       on_update = {};
@@ -57,8 +57,8 @@ struct ProgramEnd {
 /// Full screen, until a key or a signal ends it; the terminal is given back. Needs can_open_display().
 [[nodiscard]] Result<ProgramEnd> run_full_screen(const ProgramOptions& options);
 
-/// Reads commands from stdin until `quit`, its end or a signal, and prints what they ask for. The exit code: 2 where
-/// one of them failed.
+/// Reads commands from stdin until `quit`, its end or a signal, and prints their results. Returns exit code 2 if one of
+/// them failed.
 [[nodiscard]] Result<ProgramEnd> run_prompt(const ProgramOptions& options);
 
 }  // namespace tidemark::tui

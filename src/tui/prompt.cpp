@@ -27,7 +27,7 @@ constexpr std::chrono::milliseconds kBetweenReadings = std::chrono::milliseconds
 constexpr std::chrono::seconds kPatience = std::chrono::seconds(10);  // for drivers that do not answer
 constexpr std::size_t kLongestLine = 65536;
 constexpr std::size_t kNarrowest = 72;
-constexpr std::size_t kRowsBeside = 30;  // of a view's text, beside what its rows need
+constexpr std::size_t kRowsBeside = 30;  // of a view's text, besides its rows
 constexpr std::size_t kMaxRows = 5000;
 constexpr std::size_t kRowsOfRow = 8;
 
@@ -51,7 +51,7 @@ class Prompt {
   }
 
  private:
-  // Watching goes on while nothing is typed. None at the end of stdin, and after a signal.
+  // Monitoring continues while nothing is typed. nullopt at the end of stdin, and after a signal.
   std::optional<std::string> next_line() {
     if (asked_) print("> ");
     for (;;) {
@@ -67,7 +67,7 @@ class Prompt {
     }
   }
 
-  // For time to pass, a signal, or something to read; then for what is new.
+  // Waits for time to pass, a signal, or input; then takes new data.
   void wait(std::chrono::milliseconds time, bool reads) {
     std::array<pollfd, 2> inputs = {pollfd{signals_.descriptor(), POLLIN, 0}, pollfd{STDIN_FILENO, POLLIN, 0}};
     const bool ready = ::poll(inputs.data(), reads ? 2 : 1, static_cast<int>(time.count())) > 0;

@@ -58,7 +58,7 @@ class WindowResults {
     if (const auto peaks = table(GroupBy::stack, {Moment::Kind::peak, 0, 0}, 1)) {
       for (const TableSection& section : peaks->sections) {
         if (!section.device) continue;
-        // Where frees were lost, the blocks of now are more than the allocator says, whose totals make the peak.
+        // If free events were lost, the current blocks exceed the allocator's total, which determines the peak.
         DeviceHolders& device = device_of(*section.device);
         device.peak_bytes = std::max(section.allocated_bytes, device.allocated_bytes);
       }
@@ -91,7 +91,7 @@ class WindowResults {
   void add_holders(std::size_t by) {
     const auto now = table(kGroups[by], {Moment::Kind::end, 0, 0}, kMaxHolders);
     if (!now) return;
-    // By names: what looks alike counts as one.
+    // By name: equal-looking ones count as one.
     std::map<std::pair<std::string, std::string>, std::uint64_t> before;
     if (const auto earlier = table(kGroups[by], begin_, 0)) {
       for (const TableSection& section : earlier->sections) {
@@ -184,11 +184,11 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kTurn = std::chrono::milliseconds(500);
 constexpr std::chrono::milliseconds kSoon = std::chrono::milliseconds(10);  // while first results are awaited
 constexpr std::chrono::milliseconds kResults = std::chrono::milliseconds(2000);
-// The first ones wait for what recorders tell, and for what was recorded before, so long at most.
+// Maximum time that the first results wait for recorders and for earlier data.
 constexpr std::chrono::milliseconds kFirstResults = std::chrono::milliseconds(2000);
-constexpr int kShareOfTime = 10;  // analysing takes a tenth of it at most
+constexpr int kShareOfTime = 10;  // share of time for analysing: at most a tenth
 
-/// Where the engine is with recordings.
+/// The engine's progress in reading recordings.
 struct Progress {
   bool has_looked = false;  ///< for recorders
   bool heard = false;
@@ -196,10 +196,10 @@ struct Progress {
   std::vector<LiveRecording> recordings;
 };
 
-/// What is analysed of one of them.
+/// Input of the analyses of one recording.
 struct LastPart {
   RecordedProcess process;
-  std::optional<Store> window;  ///< none: there is nothing to analyse yet, or any more
+  std::optional<Store> window;  ///< nullopt: nothing to analyse yet, or any more
   std::uint64_t begin_ns = 0;
 };
 
@@ -236,7 +236,7 @@ struct RecordedResults::Shared {
   std::atomic<bool> go_on{true};
   std::mutex mutex;
   std::condition_variable woken;
-  bool wanted = false;  // guarded by mutex, as what follows
+  bool wanted = false;  // guarded by mutex, as are the following
   std::optional<std::vector<ProcessResults>> results;
   std::thread thread;
 
@@ -272,7 +272,7 @@ struct RecordedResults::Shared {
     return now;
   }
 
-  /// The engine is held up for one recording at a time. None where its list has changed since.
+  /// Locks the engine for one recording at a time. nullopt if its list has changed since.
   [[nodiscard]] std::optional<LastPart> last_part(const LiveRecording& recording, std::size_t position) {
     std::optional<LastPart> part;
     static_cast<void>(monitor.visit([&](const MonitorEngine& engine) {
@@ -286,7 +286,7 @@ struct RecordedResults::Shared {
     return part;
   }
 
-  /// False where it is too early for results.
+  /// False if it is too early for results.
   bool analyse(const Progress& now, bool late) {
     if (!now.has_looked || (!late && !(now.heard && now.caught_up))) return false;
     std::vector<ProcessResults> all;

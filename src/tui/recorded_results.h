@@ -1,5 +1,4 @@
-// What the analyses find in the last minute of each recording that is under way on this machine, on a thread of its
-// own.
+// Runs analyses of the last minute of each recording in progress on this machine, on a separate thread.
 #pragma once
 
 #include <chrono>
@@ -16,17 +15,17 @@
 
 namespace tidemark::tui {
 
-/// Used by one thread, which is never kept waiting. Results come every two seconds, less often where they take longer
-/// than a tenth of that.
+/// Used by one thread, which never waits. Results come every two seconds, less often if they take longer than a tenth
+/// of that.
 class RecordedResults {
  public:
-  static constexpr std::size_t kMaxRecordings = 8;  ///< that have results; the first ones
-  /// What the engine has to keep of each recording: some 16 MiB.
+  static constexpr std::size_t kMaxRecordings = 8;  ///< maximum number of recordings with results; the first ones
+  /// Data that the engine keeps of each recording: some 16 MiB.
   static constexpr SlidingWindow::Limits kWindow = {.length = std::chrono::minutes(1), .events = 200'000};
 
   /// `monitor` outlives this, and keeps kWindow of recordings.
   explicit RecordedResults(MonitorThread& monitor);
-  /// Waits for what is being analysed, a fraction of a second.
+  /// Waits for the current analysis, a fraction of a second.
   ~RecordedResults();
   RecordedResults(const RecordedResults&) = delete;
   RecordedResults& operator=(const RecordedResults&) = delete;
@@ -35,7 +34,7 @@ class RecordedResults {
   void start();
   /// Whether somebody looks at results: without that, nothing is analysed.
   void set_enabled(bool enabled);
-  /// Results that came since the last call; none where nothing did.
+  /// Results since the last call; nullopt if there are none.
   [[nodiscard]] std::optional<std::vector<ProcessResults>> take();
 
  private:

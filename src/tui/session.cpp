@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kMaxMarks = 1000;
 
-// What is shown of a recording is of its last minute.
+// Recordings are shown for their last minute.
 EngineOptions engine_options(EngineOptions options) {
   options.window = RecordedResults::kWindow;
   options.endless = true;

@@ -1,4 +1,4 @@
-// What both faces of the program work on: the watched machine, the recorded processes, marks, what is saved.
+// Model of both user interfaces: the monitored machine, the recorded processes, marks, saved files.
 #pragma once
 
 #include <cstdint>
@@ -23,18 +23,18 @@ class Session {
 
   /// Starts watching; loads drivers on another thread.
   void start();
-  /// Takes what was read meanwhile. True when there was something.
+  /// Takes new readings. Returns whether there were any.
   bool update();
   /// Whether results of recordings are shown: until then there are none.
   void set_recordings_enabled(bool enabled);
   /// Whether these have come since, of all that is being recorded.
   [[nodiscard]] bool has_recordings() const;
-  /// What is shown; while it is held, that is what was there when holding began. References hold until the next call.
+  /// Shown data; while paused, the data at the beginning of the pause. References are valid until the next call.
   [[nodiscard]] Content content() const;
   void hold(bool held);
   /// Whether every device has answered once, or will not.
   [[nodiscard]] bool complete() const { return now_->state.complete(); }
-  /// That a device was chosen which is not there.
+  /// The error if a selected device does not exist.
   [[nodiscard]] std::optional<Error> wrong_choice() const;
   /// Whether first values may come at any moment.
   [[nodiscard]] bool is_starting() const { return now_->state.is_starting(); }
@@ -43,7 +43,7 @@ class Session {
   /// The report of `tidemark profile` so far, with risks and marks. `path` as typed: "~/" is the home folder. Waits for
   /// a turn of the engine, and for first readings, two seconds at most.
   Message save(const std::string& path);
-  /// Asks the flight recorder of a process for a recording.
+  /// Requests a recording from the flight recorder of a process.
   Message record(std::optional<std::int64_t> pid);
 
  private:
@@ -53,7 +53,7 @@ class Session {
   ProgramOptions options_;
   MonitorThread monitor_;
   std::shared_ptr<const MonitorSnapshot> now_;
-  std::shared_ptr<const MonitorSnapshot> held_;  // null: what is shown goes on
+  std::shared_ptr<const MonitorSnapshot> held_;  // null: not paused
   RecordedResults recorded_results_;
   std::vector<ProcessResults> recorded_;
   std::optional<std::uint64_t> cuda_pinned_bytes_;

@@ -18,9 +18,9 @@ class Signals {
   Signals(const Signals&) = delete;
   Signals& operator=(const Signals&) = delete;
 
-  /// Readable when there is one; below 0 where the kernel has none to give.
+  /// Readable when there is a signal; negative if the kernel provides no descriptor.
   [[nodiscard]] int descriptor() const { return descriptor_.get(); }
-  /// The next one; none where there is none. Never waits.
+  /// The next signal; nullopt if there is none. Never waits.
   std::optional<int> take();
 
  private:
@@ -28,7 +28,7 @@ class Signals {
   ScopedFd descriptor_;
 };
 
-/// Ends this process as the signal does that nobody keeps; returns where it does not.
+/// Ends this process with the signal's default action; returns if that does not end it.
 void die_of(int signal);
 
 }  // namespace tidemark::tui

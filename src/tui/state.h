@@ -1,4 +1,4 @@
-// Where somebody is in the program, and what keys do to that. Knows neither terminal nor drivers.
+// The user's position in the program, and how keys change it. Independent of terminal and drivers.
 #pragma once
 
 #include <array>
@@ -19,13 +19,13 @@ struct Message {
 struct State {
   std::size_t view = 0;
   std::array<ViewState, kViews> views;
-  bool paused = false;                   ///< what is shown stays as it is; watching goes on
+  bool paused = false;                   ///< the shown data stays unchanged; monitoring continues
   bool help = false;                     ///< the list of keys is shown
   std::optional<std::string> file_name;  ///< being typed
   Message message;                       ///< at the bottom, until the next key
 };
 
-/// What somebody wants that needs more than the state.
+/// A request of the user that needs more than the state.
 enum class Request : unsigned char {
   none,
   quit,

@@ -11,13 +11,13 @@ namespace tidemark::tui {
 
 struct ListColumn {
   std::string heading;
-  std::size_t width = 0;  ///< 0: what is left; one column at most
+  std::size_t width = 0;  ///< 0: the remaining width; one column at most
   bool left = false;      ///< else right-aligned
   bool sorted = false;    ///< by this one
 };
 
 struct ListCell {
-  std::string text;  ///< printable; what is too wide is fitted
+  std::string text;  ///< printable; shortened to fit
   Role role = Role::plain;
 };
 
@@ -26,11 +26,11 @@ using ListRow = std::vector<ListCell>;
 /// The width of the last column in a table of so many columns.
 [[nodiscard]] std::size_t last_width(const std::vector<ListColumn>& columns, std::size_t width);
 
-/// The first row that is shown where `rows` are, with `selected` among them.
+/// The first visible row if `rows` are visible, with `selected` among them.
 [[nodiscard]] std::size_t first_shown(std::size_t rows, std::size_t selected, std::size_t height);
 
-/// Headings, then as many rows as fit, with the selected one in the middle where there are more. The row `selected` is
-/// marked; where it is beyond the last, none is.
+/// Headings, then as many rows as fit, with the selected one in the middle if there are more. The row `selected` is
+/// marked, if it exists.
 void draw_table(const Region& region, const std::vector<ListColumn>& columns, const std::vector<ListRow>& rows,
                 std::size_t selected);
 

@@ -43,11 +43,11 @@ constexpr std::array<Look, 11> kLooks = {{{Role::plain, -1, A_NORMAL, A_NORMAL},
                                           {Role::high, COLOR_RED, A_NORMAL, A_BOLD},
                                           {Role::critical, COLOR_RED, A_BOLD, A_BOLD | A_UNDERLINE}}};
 
-// How roles look on a terminal: with colours, or where there are none, by bold, dim and reversed text.
+// Styles of roles on a terminal: with colours, or without them by bold, dim and reversed text.
 class Looks {
  public:
   Looks() = default;
-  /// After the terminal was opened. `colours`: whether they are wanted; the terminal may have none.
+  /// Construct after the terminal was opened. `colours`: whether they are requested; the terminal may have none.
   explicit Looks(bool colours);
 
   /// Attributes of ncurses.
@@ -80,7 +80,7 @@ int Looks::of(Style style) const {
 
 constexpr int kEscapeMilliseconds = 25;
 
-// Takes the size of the terminal, where it says one.
+// Takes the size of the terminal, if it reports one.
 void fit_to_terminal() {
   const auto columns = terminal_width(STDOUT_FILENO);
   const auto rows = terminal_height(STDOUT_FILENO);
@@ -89,7 +89,7 @@ void fit_to_terminal() {
 
 // ncurses' own answer to a terminal without a description would be to end the program: newterm() returns null instead.
 SCREEN* open_terminal() {
-  use_env(false);  // a size of 24 by 80 at first: it may say one that takes gigabytes
+  use_env(false);  // 24 by 80 at first: the environment could request gigabytes
   SCREEN* screen = newterm(nullptr, stdout, stdin);
   if (screen != nullptr) return screen;
   const char* name = std::getenv("TERM");
@@ -154,8 +154,8 @@ std::string utf8_of(wint_t character) {
   return count == static_cast<std::size_t>(-1) ? std::string() : std::string(bytes.data(), count);
 }
 
-// The character of a cell, or "?" where the C library, by whose tables ncurses places characters, holds it for wider or
-// narrower than it is drawn here: the rest of the line would be in the wrong place.
+// The character of a cell, or "?" if the C library, whose tables ncurses uses, assigns it another width than this
+// program does: the rest of the line would be shifted.
 std::string drawable(const Canvas& canvas, std::size_t x, std::size_t y) {
   const std::string& text = canvas.at(x, y).text;
   if (text.size() <= 1) return text;

@@ -1,4 +1,4 @@
-// The terminal: shows canvases, says which keys were pressed, and gives the terminal back as it was.
+// The terminal: shows canvases, reads keys, and restores the terminal at the end.
 #pragma once
 
 #include <array>
@@ -12,14 +12,14 @@
 
 namespace tidemark::tui {
 
-/// Whether stdin and stdout are a terminal on which a cursor can be moved.
+/// Whether stdin and stdout are a terminal with a movable cursor.
 [[nodiscard]] bool can_open_display();
 
 /// One of a process. One thread.
 class Display {
  public:
-  /// Takes stdin and stdout over. Colours by the terminal, unless NO_COLOR is set; characters beyond ASCII where the
-  /// locale is one of UTF-8. An error where the terminal's name means nothing to ncurses.
+  /// Takes over stdin and stdout. Colours depend on the terminal, unless NO_COLOR is set; characters beyond ASCII need
+  /// a UTF-8 locale. Fails if ncurses does not know the terminal's name.
   static Result<std::unique_ptr<Display>> open();
   ~Display();
   Display(const Display&) = delete;
@@ -27,14 +27,13 @@ class Display {
 
   /// One that fills the terminal as it is now.
   [[nodiscard]] Canvas canvas() const;
-  /// Sends what has changed since the last one.
+  /// Sends the changes since the last canvas.
   void show(const Canvas& canvas);
   /// Sends everything with the next one.
   void redraw();
   /// After SIGWINCH.
   void resize();
-  /// What was pressed; none where nothing was. Never waits, but for the rest of a key that came in several bytes: 25
-  /// ms.
+  /// The pressed key; nullopt if there is none. Never waits, except for the rest of a key of several bytes: 25 ms.
   std::optional<Key> read_key();
 
  private:
@@ -43,8 +42,8 @@ class Display {
   std::unique_ptr<State> state_;
 };
 
-/// Descriptions of the usual terminals, for machines that have none: slim containers, and terminals newer than the
-/// machine's data base.
+/// Descriptions of the usual terminals, for machines without them: slim containers, and terminals newer than the
+/// machine's database.
 struct TerminalDescription {
   const char* name;  ///< as in TERM
   const char* hex;   ///< as ncurses takes it from TERMINFO, beginning with "hex:"
@@ -53,8 +52,7 @@ struct TerminalDescription {
 /// xterm-256color, screen-256color, linux. Made by the build from the descriptions that ncurses brings.
 extern const std::array<TerminalDescription, 3> kTerminalDescriptions;
 
-/// The one to take for a terminal of this name: tmux and screen are of one family; whatever is not known talks as
-/// xterm.
+/// The description for a terminal of this name: tmux and screen are one family; unknown terminals count as xterm.
 [[nodiscard]] const TerminalDescription& description_for(const char* terminal);
 
 }  // namespace tidemark::tui

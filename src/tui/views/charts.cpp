@@ -17,7 +17,7 @@ namespace tidemark::tui {
 namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
-// What left and right choose among; 0: all there is.
+// Choices of the left and right keys; 0: the whole time.
 constexpr std::array<std::uint64_t, 5> kSpans = {60 * kSecond, 300 * kSecond, 1800 * kSecond, 7200 * kSecond, 0};
 constexpr std::size_t kMinRows = 6;  // of a chart with its title
 constexpr std::size_t kTextRows = 8;
@@ -53,7 +53,7 @@ void draw_marks(const Region& region, const ChartRange& range, std::span<const M
   }
 }
 
-// What `s` goes through: how high a chart is.
+// Choices of `s`: the upper end of a chart.
 enum class Scale : unsigned char { limit = 0, peak = 1 };
 constexpr std::array<const char*, 2> kScales = {"limit", "peak"};
 

@@ -1,4 +1,4 @@
-// Devices: how full each is, what it does, and whether its memory runs out.
+// Devices: usage, activity, and the risk of running out of memory.
 #include <fmt/format.h>
 
 #include "base/units.h"
@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kRowsOfDevice = 2;
 constexpr std::size_t kDetailRows = 5;
 
-// Columns at the right, which end there.
+// Right-aligned columns.
 constexpr std::size_t kRisk = 0;
 constexpr std::size_t kPower = 10;
 constexpr std::size_t kTemperature = 20;

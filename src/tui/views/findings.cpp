@@ -33,7 +33,7 @@ void add_devices(std::vector<Finding>& findings, const MachineState& machine) {
     if (!device.lost.empty()) {
       findings.push_back({FindingKind::problem, short_title(device) + ": lost", {printable(device.lost)}});
     }
-    // The host's is said once, below.
+    // The host's is listed once, below.
     add_risk(findings, short_title(device), device.risk, device.assessed_at_ns && !device.is_host,
              recommendation_text(device, machine));
   }
@@ -52,8 +52,8 @@ void add_host(std::vector<Finding>& findings, const MachineState& machine) {
   }
 }
 
-// Risks from medium on, drivers that do not work, devices that are lost, processes that the OOM killer ended; then
-// what was found in recorded processes.
+// Risks from medium on, failing drivers, lost devices, processes that the OOM killer ended; then findings in recorded
+// processes.
 std::vector<Finding> findings_of(const Content& content) {
   std::vector<Finding> findings;
   add_devices(findings, content.machine);

@@ -1,4 +1,4 @@
-// Holders: whose the memory of a recorded process is, by stack, module or category.
+// Holders: owners of a recorded process's memory, by stack, module or category.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 constexpr std::array<const char*, kHeldBy> kGroupings = {"stack", "module", "category"};
 constexpr std::array<const char*, kHeldBy> kHeadings = {"STACK", "MODULE", "CATEGORY"};
 
-// What left and right choose among: each device of each recorded process.
+// Choices of the left and right keys: each device of each recorded process.
 struct Choice {
   const ProcessResults* process = nullptr;
   const DeviceHolders* device = nullptr;  ///< null: there is none to show
@@ -82,7 +82,7 @@ void draw_table_of(const Region& region, const DeviceHolders& device, const View
   draw_table(region, columns, rows, row_of(state.selected, rows.size()));
 }
 
-// Which process and device, then the table.
+// The process and device, then the table.
 void draw_choice(const Region& region, const Choice& choice, const ViewState& state) {
   const std::size_t x = region.print(
       0, 0, fmt::format("{} (PID {})", shown(choice.process->name, 40), choice.process->pid), Role::heading);

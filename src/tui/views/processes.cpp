@@ -16,7 +16,7 @@ std::string kind_text(ProcessKind kind) {
   return std::string(name_of(kind));
 }
 
-// Which of the job's processes have recordings of their own is known once these are followed.
+// Whether a process of the job has its own recording is known once recordings are followed.
 ProcessKind kind_of(const Content& content, const WatchedProcess& process) {
   const bool recorded = std::any_of(content.recorded.begin(), content.recorded.end(),
                                     [&](const ProcessResults& results) { return results.pid == process.pid; });
