@@ -2,8 +2,8 @@
 // when it is split, and what goes back to the driver.
 //
 // Source: class DeviceCachingAllocator in c10/cuda/CUDACachingAllocator.cpp, and its settings in
-// c10/core/AllocatorConfig.h (before torch 2.8: c10/cuda/CUDAAllocatorConfig.h). Constants and functions have the names
-// of those they follow. They are the same from torch 2.0 to 2.15; where a version differs, it is said there.
+// c10/core/AllocatorConfig.h (before torch 2.8: c10/cuda/CUDAAllocatorConfig.h). Constants and functions are named as
+// in the source. They are the same from torch 2.0 to 2.15; differences of a version are noted there.
 //
 // What malloc() does for a request, in this order:
 //   1. round_size(); get_pool() of the rounded size, in the default pool or a private one (CUDA graphs, MemPool)
