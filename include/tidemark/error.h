@@ -16,7 +16,7 @@ namespace v1 {
 /// Functions that are called repeatedly while a program runs (marks, ranges, metrics) do not throw.
 class TIDEMARK_API Error : public std::runtime_error {
  public:
-  /// With a sentence for the user.
+  /// Constructs with a sentence for the user.
   explicit Error(const std::string& message);
   Error(const Error&) = default;             ///< A copy.
   Error& operator=(const Error&) = default;  ///< A copy.

@@ -29,8 +29,8 @@ TIDEMARK_INLINE
 namespace v1 {
 /// Memory of a device, in bytes, as its driver sees it: of all processes.
 struct MemoryState {
-  std::uint64_t free_bytes = 0;   ///< not allocated by anybody
-  std::uint64_t total_bytes = 0;  ///< of the device
+  std::uint64_t free_bytes = 0;   ///< memory that no process uses
+  std::uint64_t total_bytes = 0;  ///< total memory of the device
 };
 
 /// Settings of the search for a batch size.

@@ -78,11 +78,11 @@ class TIDEMARK_API Monitor {
   std::string generate_report(const std::string& path = "");
 
  protected:
-  /// Of the library.
+  /// Implementation inside the library.
   struct Parts;
-  /// Of the monitors below.
+  /// Called by the monitors below.
   explicit Monitor(std::unique_ptr<Parts> parts);
-  /// Of the monitors below.
+  /// Used by the monitors below.
   std::unique_ptr<Parts> parts_;
 };
 
@@ -99,8 +99,7 @@ class TIDEMARK_API OomDetector : public Monitor {
   /// `threshold_percent`: share of a memory's limit from which usage alone is a medium risk. Throws Error for invalid
   /// settings.
   explicit OomDetector(const MonitorSettings& settings = {}, double threshold_percent = 85);
-  /// From now on `callback` is called when a risk rises to medium or above, once for a rise. Before
-  /// start_monitoring().
+  /// Calls `callback` when a risk rises to medium or above, once for each rise. Call before start_monitoring().
   void add_warning_callback(WarningCallback callback);
 };
 
@@ -111,7 +110,7 @@ class TIDEMARK_API FragmentationAnalyzer : public Monitor {
   explicit FragmentationAnalyzer(const MonitorSettings& settings = {});
 };
 
-/// Which memories grow, and how fast: the report of `tidemark leak`.
+/// Growing memories and their rates: the report of `tidemark leak`.
 class TIDEMARK_API MemoryLeakDetector : public Monitor {
  public:
   /// Growth above `threshold_mb_per_minute` (MiB) is reported. `tracking`: also by stack and module, of processes

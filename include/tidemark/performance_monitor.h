@@ -49,8 +49,8 @@ enum class StepPhase : std::uint8_t {
 /// Statistics of the values logged under one name. NaN and infinite values are counted but excluded from the other
 /// numbers. nullopt: unknown.
 struct MetricSummary {
-  std::string name;                  ///< of the metric
-  std::uint64_t count = 0;           ///< of finite values
+  std::string name;                  ///< name of the metric
+  std::uint64_t count = 0;           ///< number of finite values
   std::optional<double> mean;        ///< arithmetic
   std::optional<double> std;         ///< standard deviation of these values (divided by count, as numpy.std)
   std::optional<double> min;         ///< exact
@@ -81,7 +81,7 @@ class TIDEMARK_API Metric {
 class TIDEMARK_API PhaseScope {
  public:
   ~PhaseScope();
-  PhaseScope(PhaseScope&& other) noexcept;             ///< `other` measures nothing then.
+  PhaseScope(PhaseScope&& other) noexcept;             ///< `other` no longer measures anything.
   PhaseScope& operator=(PhaseScope&& other) = delete;  ///< It is one measurement.
 
  private:

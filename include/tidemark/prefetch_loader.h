@@ -40,14 +40,14 @@ struct Conversion {
   ElementType from = ElementType::uint8;  ///< or float32
   ElementType to = ElementType::float32;  ///< or float16, bfloat16
   float scale = 1;                        ///< 1: the elements as they are
-  float offset = 0;                       ///< 0: nothing is added
+  float offset = 0;                       ///< added to each element
 };
 
 /// An array in host memory.
 struct HostArray {
   const void* data = nullptr;  ///< its first byte
   std::size_t bytes = 0;       ///< its size
-  /// Of each element, on its way. The device has memory for the array in both types then.
+  /// Conversion of each element during the copy. The device then has memory for the array in both types.
   std::optional<Conversion> conversion = {};
 };
 
@@ -98,7 +98,7 @@ struct PrefetchSettings {
   std::size_t reading_threads = 1;  ///< number of threads that call the source
   /// Number of threads that fill the pinned memory; 0: one for four processors that the process may use, at most 4.
   std::size_t copying_threads = 0;
-  std::size_t pinned_bytes = 32u << 20;  ///< of host memory, for arrays that are not pinned
+  std::size_t pinned_bytes = 32u << 20;  ///< pinned host memory of the loader, for arrays that are not pinned
   /// Called after the copies and conversions of a batch have been put on the loader's stream (a CUstream): work on the
   /// batch that belongs there, in kernels of the program. On a thread of the loader, with the device's primary context.
   std::function<void(const std::vector<BatchArray>& arrays, void* stream)> on_device;
@@ -110,8 +110,8 @@ struct PrefetchStatistics {
   std::int64_t waited_ns = 0;      ///< next() waited for a batch
   std::int64_t reading_ns = 0;     ///< the threads read batches, and began to copy them
   std::int64_t held_up_ns = 0;     ///< the threads waited because enough batches were ready
-  std::uint64_t copied_bytes = 0;  ///< to the device
-  std::size_t pinned_bytes = 0;    ///< of host memory that the loader keeps pinned
+  std::uint64_t copied_bytes = 0;  ///< bytes copied to the device
+  std::size_t pinned_bytes = 0;    ///< pinned host memory of the loader
 };
 
 /// A loader. next() and stop() belong to one thread.

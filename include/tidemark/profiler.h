@@ -43,7 +43,7 @@ struct RecordingOptions {
 /// A recording that is complete.
 struct RecordedFile {
   std::string path;           ///< path of the recording
-  std::int64_t pid = -1;      ///< of the process that it is of
+  std::int64_t pid = -1;      ///< process of the recording
   std::uint64_t events = 0;   ///< number of recorded events
   std::uint64_t dropped = 0;  ///< events that were lost
   std::uint64_t bytes = 0;    ///< size of the file
@@ -104,7 +104,7 @@ class TIDEMARK_API Scope {
   Scope& operator=(const Scope&) = delete;  ///< It is one range.
 
  private:
-  const char* name_;  // null: nothing recorded when it began
+  const char* name_;  // null if nothing was being recorded at the beginning
 };
 
 /// One step of a training loop: `tidemark leaks` and `summary` take steps from it.

@@ -42,7 +42,7 @@ struct DeviceMemory {
 /// The recorded program.
 struct RecordedProgram {
   std::string path;                 ///< of the recording's file
-  std::string command_line;         ///< of the program; empty if unknown
+  std::string command_line;         ///< command line of the program; empty if unknown
   std::optional<std::int64_t> pid;  ///< nullopt if unknown
   std::uint64_t event_count = 0;    ///< number of recorded events
   std::uint64_t duration_ns = 0;    ///< duration of the recording
