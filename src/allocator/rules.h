@@ -99,7 +99,7 @@ enum class BlockPool : std::uint8_t { small, large };
 class AllocatorRules {
  public:
   explicit AllocatorRules(const AllocatorSettings& settings);
-  /// Of an allocator without rules: blocks have the requested sizes, and every rest is split off.
+  /// Rules of an allocator without rounding: blocks have the requested sizes, and every rest is split off.
   static AllocatorRules exact_sizes();
 
   /// The size of the block that a request needs at least (round_size, roundup_power2_next_division).

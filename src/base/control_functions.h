@@ -5,7 +5,7 @@
 
 namespace tidemark {
 
-/// Of one library that has them. The names without "tidemark_".
+/// The control functions of one library. The names without "tidemark_".
 struct ControlFunctions {
   void (*pause)();
   void (*resume)();

@@ -11,16 +11,16 @@
 namespace tidemark {
 namespace {
 
-// Somebody may come between any two of our steps; who loses as often as this has no chance.
+// Other processes may interfere between any two steps; after this number of failures there is no point in retrying.
 constexpr int kAttempts = 100;
 
 // Makes room for a new file at `path`: true when it may be free now, false when it is taken.
 Result<bool> make_room(const std::string& path) {
-  // For writing: file systems of other machines (NFS) lock nothing else.
+  // For writing, because network file systems (NFS) lock nothing else.
   const ScopedFd old(::open(path.c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!old && (errno == ENOENT || errno == ELOOP)) return true;  // replaced meanwhile
   if (old && try_lock(old) == LockState::taken) return false;
-  // Whoever locks a file and finds it under its name may take the name away: others see one or the other change.
+  // The owner of a lock whose file still has its name may remove the name: others see either state.
   if (old && (!has_name(old, path) || ::unlink(path.c_str()) == 0 || errno == ENOENT)) return true;
   return Error{fmt::format("{}: cannot be replaced: {}", path, std::strerror(errno))};
 }

@@ -12,11 +12,11 @@ namespace tidemark {
 /// unknown: some network file systems have no locks, so another owner would not be detected.
 enum class LockState : std::uint8_t { held, taken, unknown };
 
-/// Takes the lock that belongs to an open file (flock) without waiting; it goes when the descriptor is closed.
+/// Takes the lock of an open file (flock) without waiting; closing the descriptor releases it.
 [[nodiscard]] LockState try_lock(const ScopedFd& fd);
 
-/// Whether somebody else holds the lock: `held` means that nobody does. It is taken for a moment to find out, so ask
-/// rarely, and not about files that are not being written.
+/// Whether another process holds the lock: `held` means that none does. Takes the lock briefly, so call it rarely, and
+/// not for files that are not being written.
 [[nodiscard]] LockState probe_lock(const ScopedFd& fd);
 
 /// Whether the open file is still at `path`: it was not renamed, replaced or deleted.

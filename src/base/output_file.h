@@ -11,7 +11,7 @@
 
 namespace tidemark {
 
-/// Writes beside the destination and takes its place in commit(); without that nothing is left behind. Devices and
+/// Writes to a temporary file that replaces the destination in commit(); without commit() it is removed. Devices and
 /// pipes are written to directly. Errors name the destination. Not thread-safe.
 class OutputFile {
  public:

@@ -40,9 +40,9 @@ class Worker {
   /// to an end.
   void finish(std::chrono::milliseconds patience);
 
-  /// True once work under way has to come to an end. For whoever does the work.
+  /// True once the current work has to end. To be read by the work.
   [[nodiscard]] const std::atomic<bool>& stopping() const { return stopping_; }
-  /// For work that has to pause: false when it has to come to an end instead.
+  /// Pauses the work: false if it has to end instead.
   [[nodiscard]] bool pause(std::chrono::milliseconds time);
   [[nodiscard]] std::uint64_t dropped() const { return dropped_.load(); }
   void count_dropped() { ++dropped_; }

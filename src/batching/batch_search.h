@@ -32,9 +32,9 @@ struct BatchGuess {
 /// Whether the last peak differs from an earlier one by more than their rounding. Peaks are sorted by size.
 [[nodiscard]] bool shows_growth(const std::vector<BatchPeak>& peaks);
 
-/// By size. Each curve goes through the last peak and the nearest one well below it; each has a constant part. They are
-/// powers of the size, and sums of the size and its square. A line weighs more than any other before there are more
-/// peaks. `peaks` must show growth.
+/// Guesses in order of size. Each curve goes through the last peak and the nearest one well below it; each has a
+/// constant part. They are powers of the size, and sums of the size and its square. Until there are more peaks, a line
+/// has the highest weight. `peaks` must show growth.
 [[nodiscard]] std::vector<BatchGuess> guess_sizes(const std::vector<BatchPeak>& peaks, double limit_bytes);
 
 /// An upper bound of the size at which the limit is reached, including the peaks' noise; infinite with fewer than three
@@ -47,7 +47,7 @@ struct BatchSearchOptions {
   std::size_t multiple_of = 1;               ///< sizes are multiples of this
   std::optional<std::uint64_t> limit_bytes;  ///< largest peak there is memory for
   double margin = 0.05;                      ///< how far below the largest size that fits the result may be: a share
-  std::size_t probes = 8;                    ///< at most so many
+  std::size_t probes = 8;                    ///< maximum number of probes
 };
 
 /// Why a search has ended, or that it has not.
@@ -57,7 +57,7 @@ struct BatchSearchResult {
   BatchSearchEnd end = BatchSearchEnd::searching;
   std::optional<std::size_t> batch_size;    ///< the largest size that was tried and fitted
   std::optional<std::size_t> does_not_fit;  ///< the smallest size that was tried and did not
-  std::size_t probes = 0;                   ///< so many sizes were tried
+  std::size_t probes = 0;                   ///< number of sizes tried
   std::optional<double> slope_bytes;        ///< of peaks over sizes, between the smallest and the largest that fitted
   std::optional<double> intercept_bytes;    ///< that line at size 0
 };

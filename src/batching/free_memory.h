@@ -17,7 +17,7 @@ struct FreeMemory {
   std::uint64_t total_bytes = 0;
 };
 
-/// Of the device of the context. Any thread.
+/// Free memory of the context's device. Thread-safe.
 [[nodiscard]] Result<FreeMemory> free_memory(const cuda::Driver& driver, cuda::Context context);
 
 /// Polls from its construction on, every millisecond.

@@ -32,9 +32,9 @@ class Option {
   explicit Option(CLI::Option& option) : option_(&option) {}
 
   Option* required();
-  /// Of an option with several values: each time that it is given it takes one.
+  /// For an option with several values: each occurrence takes one.
   Option* one_at_a_time();
-  /// Of an option with several values: it takes all that follow it, up to the next option.
+  /// For an option with several values: it takes all words up to the next option.
   Option* all_that_follow();
   /// Placeholder for the value in help: "FILE", or the allowed words ("text|json"), which shell completion offers.
   Option* type_name(const std::string& name);

@@ -21,7 +21,7 @@ struct OptionModel {
   bool required = false;
   bool repeated = false;  ///< takes several values
 
-  /// The words it is one of; empty = no such list. Words in capitals stand for a value ("peak|end|TIME").
+  /// The allowed words; empty = no such list. Words in capitals are placeholders for a value ("peak|end|TIME").
   [[nodiscard]] std::vector<std::string> choices() const;
 };
 

@@ -1,5 +1,5 @@
 // tidemark distributed: the older tools' command for a whole cluster. Its name and options are reserved until it is
-// there.
+// implemented.
 #include <memory>
 #include <string>
 

@@ -1,4 +1,4 @@
-// tidemark exporter: nothing but metrics of the machine, for Prometheus and OpenTelemetry.
+// tidemark exporter: exports metrics of the machine to Prometheus and OpenTelemetry, and does nothing else.
 #include <memory>
 
 #include "cli/command.h"

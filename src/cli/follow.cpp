@@ -48,11 +48,11 @@ Result<void> write(const std::string& bytes) {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-// How often the file is looked at: as often as a recorder writes while somebody reads.
+// How often the file is read: as often as a recorder writes for a reader.
 constexpr std::chrono::milliseconds kLook = 100ms;
 constexpr std::chrono::milliseconds kPatienceForLater = 1s;
 // If an analysis takes long because the recording is long, it is repeated less often.
-constexpr int kMaxOfTheTime = 4;  // one part in so many is spent on analyses
+constexpr int kMaxOfTheTime = 4;  // a quarter of the time is spent on analyses
 
 // NOLINTNEXTLINE(cppcoreguidelines-avoid-non-const-global-variables): signals have no other way
 volatile std::sig_atomic_t interrupted = 0;
@@ -239,7 +239,7 @@ class Following {
     return results.add(overview, symbols, what_.chosen);
   }
 
-  /// For something to read, or for a signal.
+  /// Waits for something to read, or for a signal.
   void wait() {
     if (target_.recorder && !target_.recorder->update()) target_.recorder.reset();
     pollfd entry{target_.recorder ? target_.recorder->descriptor() : -1, POLLIN, 0};

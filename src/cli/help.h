@@ -18,7 +18,7 @@ namespace tidemark::cli {
 /// Help of a command or of the whole program, with descriptions wrapped to `width` columns.
 [[nodiscard]] std::string help_text(const CommandModel& command, std::size_t width);
 
-/// Of a command: usage, tables of its options and examples, as Markdown. Of the whole program: the table of commands,
+/// For a command: usage, tables of its options and examples, as Markdown. For the whole program: the table of commands,
 /// with links relative to docs/.
 [[nodiscard]] std::string help_markdown(const CommandModel& command);
 

@@ -1,4 +1,4 @@
-// tidemark mcp: lets assistants ask about recordings. The server is Python, python/tidemark/mcp: this starts it.
+// tidemark mcp: lets assistants query recordings. Starts the server, which is Python: python/tidemark/mcp.
 #include <fmt/format.h>
 #include <unistd.h>
 

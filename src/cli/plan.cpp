@@ -103,7 +103,7 @@ class RealRun {
   }
 
  private:
-  // Reading takes longer, the more is there: a tenth of the time at most.
+  // Reading time grows with the recording: limited to a tenth of the time.
   void look(const ChildProcess& child) {
     if (Clock::now() < next_look_ || complete_) return;
     const auto began = Clock::now();

@@ -103,7 +103,7 @@ Result<void> choose_files(std::vector<std::string>& files) {
   std::filesystem::file_time_type newest;
   std::string chosen;
   for (const auto& entry : std::filesystem::directory_iterator(".", error)) {
-    std::error_code ignored;  // of a file that is gone meanwhile
+    std::error_code ignored;  // the file may have been deleted meanwhile
     if (entry.path().extension() != ".tide" || !entry.is_regular_file(ignored)) continue;
     const auto written = entry.last_write_time(ignored);
     if (ignored || (!chosen.empty() && written <= newest)) continue;

@@ -124,7 +124,7 @@ std::string default_output(const std::vector<std::string>& command) {
   return fmt::format("{}-{}.tide", stem.empty() ? "run" : stem, when);
 }
 
-// A reader of stderr may come back when the program has ended; nobody waits for it forever.
+// A reader of stderr may resume when the program has ended; the wait is limited.
 constexpr std::chrono::milliseconds kPatienceAtTheEnd = 1s;
 
 void say_dropped() {
@@ -208,7 +208,7 @@ void say_printable(const std::string& message) {
 
 int record_program(const ProgramOptions& options, const std::function<void(const Recorder&)>& at_end,
                    const std::function<int(const ChildProcess&)>& exit_code) {
-  ChildProcess child;  // before all else: from here on, nothing but the program's end ends this process
+  ChildProcess child;  // first: from here on, only the program's end ends this process
   wait_for_stderr_at_most(0s);
   RecorderOptions recorder_options = options.recorder;
   if (recorder_options.output.empty()) {

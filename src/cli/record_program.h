@@ -32,8 +32,8 @@ int record_program(const ProgramOptions& options, const std::function<void(const
 /// Prints "tidemark: MESSAGE" to stderr; paths and commands in it are untrusted.
 void say_printable(const std::string& message);
 
-/// At most ten lines: the verdict of `explain`, or who was killed, and the files. Reads the dump's recordings. Safe to
-/// call on any thread, for files that nobody writes any more.
+/// At most ten lines: the verdict of `explain`, or the killed process, and the files. Reads the dump's recordings.
+/// Thread-safe, for files that are not written any more.
 [[nodiscard]] std::vector<std::string> verdict_of(const Dump& dump);
 
 }  // namespace tidemark::cli

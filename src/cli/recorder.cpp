@@ -70,7 +70,7 @@ void tell(const Json& message) {
   static_cast<void>(flush_stdout());
 }
 
-// Nothing but the program's end, or its word, ends the recording.
+// Afterwards only the program's end, or its request, ends the recording.
 void leave_program() {
   ::setsid();
   for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGPIPE, SIGALRM, SIGUSR1, SIGUSR2, SIGTSTP, SIGTTIN,

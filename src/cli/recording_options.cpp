@@ -95,7 +95,7 @@ Result<void> check_free(const RecorderOptions& options, const std::string& remed
 std::string unwritable_reason(const std::string& path) {
   std::error_code error;
   const auto type = std::filesystem::status(path, error).type();
-  // Whoever reads a pipe may stop reading, and would stop the recorder.
+  // A pipe's reader may stop reading, and would block the recorder.
   if (type == std::filesystem::file_type::fifo || type == std::filesystem::file_type::socket) {
     return fmt::format("{}: a pipe or socket, not a regular file", path);
   }

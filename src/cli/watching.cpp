@@ -205,7 +205,7 @@ Result<void> watch(const WatchOptions& options, EngineOptions engine_options, co
 }
 
 int write_reports(const WatchOptions& options, const MachineState& state, const WrittenReport& report) {
-  // Files first: a reader of stdout may be gone.
+  // Files first: the reader of stdout may have exited.
   int code = kOk;
   if (!options.output.empty()) {
     code = write_output(options.output, report.json());

@@ -15,7 +15,7 @@ namespace tidemark {
 /// From the last line "DP_SGD {...}" of its output. Fails if there is none, or it is invalid.
 [[nodiscard]] Result<DpSgdReport> parse_dp_sgd(std::string_view output);
 
-/// Of a trial that has ended, from its files in `folder`.
+/// Report of an ended trial, from its files in `folder`.
 [[nodiscard]] Result<DpSgdReport> read_dp_sgd(const std::string& folder);
 
 /// With the reports of its trials, from their files in `folder`.

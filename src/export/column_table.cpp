@@ -302,7 +302,7 @@ ColumnTable block_table(const TableSource& source, const std::shared_ptr<const s
 Result<ColumnTable> exported_table(const Store& store, Symbols& symbols, const ExportOptions& options) {
   const auto blocks = exported_blocks(store, options);
   if (!blocks) return blocks.error();
-  const std::shared_ptr<void> borrowed;  // owns nothing: the caller does
+  const std::shared_ptr<void> borrowed;  // not owned
   TableSource source{{borrowed, &store}, nullptr, {borrowed, &symbols}};
   if (options.attribution != nullptr) source.attribution = {borrowed, options.attribution};
   return block_table(source, *blocks);

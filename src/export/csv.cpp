@@ -42,7 +42,8 @@ class FieldWriter {
   std::vector<std::string> fields_;
 };
 
-/// Every block, one a line (RFC 4180, with \n line ends). Unknown values are empty fields.
+/// Every block, one per line (RFC 4180, with
+/// line ends). Unknown values are empty fields.
 Result<void> write_csv(const Store& store, Symbols& symbols, const ExportOptions& options, const ByteOutput& output,
                        const Progress& progress) {
   const auto made = exported_table(store, symbols, options);

@@ -18,8 +18,8 @@ namespace tidemark {
 /// Number of a value in the pickle's memo, for references to it.
 using PickleMemo = std::uint32_t;
 
-/// Values are written in the order of the calls; whoever writes a dict gives a key and a value by turns. Memory grows
-/// with the values that are remembered only. Not thread-safe.
+/// Values are written in the order of the calls; a dict's keys and values alternate. Memory grows only with remembered
+/// values. Not thread-safe.
 class PickleWriter {
  public:
   /// `words` are texts that occur often; they and the output must outlive the writer.

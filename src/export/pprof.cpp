@@ -100,7 +100,7 @@ class ProfileWriter {
     add_value_type(pprof::Profile::sample_type, "inuse_objects", "count");
     add_value_type(pprof::Profile::sample_type, "inuse_space", "bytes");
     add_value_type(pprof::Profile::period_type, "space", "bytes");
-    profile_.add_int64(pprof::Profile::period, 1);  // bytes between samples: every allocation is there
+    profile_.add_int64(pprof::Profile::period, 1);  // bytes between samples: every allocation is included
     profile_.add_int64(pprof::Profile::default_sample_type, text("inuse_space"));
   }
 

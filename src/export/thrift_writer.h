@@ -41,7 +41,7 @@ class ThriftWriter {
     begin_list(field, kBinary, values.size());
     for (const std::string_view value : values) append_text(value);
   }
-  /// Of the outermost struct.
+  /// Ends the outermost struct.
   void end() { bytes_ += '\0'; }
 
  private:

@@ -46,7 +46,7 @@ std::size_t aligned(std::size_t bytes) {
 
 constexpr std::size_t kMaxReaders = 1024;
 
-constexpr std::size_t kMaxBytes = std::size_t{1} << 48;  // of a batch: far more than any device has
+constexpr std::size_t kMaxBytes = std::size_t{1} << 48;  // of a batch: more memory than any device has
 
 constexpr std::size_t kGranularity = 2ull << 20;  // the driver reserves memory in pages of this size
 

@@ -55,7 +55,7 @@ constexpr std::string_view kStoreFloat16 = R"(  cvt.rn.f16.f32 %h, %x;
   add.u64 %b, %b, %j;
   st.global.b16 [%b], %h;
 )";
-// By integers: devices before compute capability 8.0 have no such conversion.
+// In integer arithmetic: devices before compute capability 8.0 have no such conversion.
 constexpr std::string_view kStoreBfloat16 = R"(  mov.b32 %u, %x;
   shr.u32 %v, %u, 16;
   and.b32 %v, %v, 1;

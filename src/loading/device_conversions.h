@@ -16,7 +16,7 @@ namespace tidemark {
 /// A module with a kernel for each conversion. Its parameters: `to`, `from` and the number of elements, of 64 bits
 /// each; the scale and the addend, float32. A thread converts an element.
 [[nodiscard]] std::string conversion_module();
-/// Of a conversion that converted_bytes() accepts.
+/// Name of the kernel for a conversion that converted_bytes() accepts.
 [[nodiscard]] std::string conversion_kernel(const ElementConversion& conversion);
 
 /// Any thread. The kernels are loaded when the first array is converted.

@@ -21,7 +21,7 @@ struct ElementConversion {
   ElementType from = ElementType::uint8;
   ElementType to = ElementType::float32;
   float scale = 1;
-  float offset = 0;  ///< 0: nothing is added, so that -0 stays -0
+  float offset = 0;  ///< 0: nothing is added, which preserves -0
 };
 
 /// Size of an array of `bytes` after conversion. Fails for an unsupported conversion, or if the array does not contain

@@ -161,7 +161,7 @@ std::optional<Error> HostToDevice::run(const ChunkLoad& load, Chunk& chunk) cons
 }
 
 void HostToDevice::fail(Error error) {
-  next_load_ = loads_.size();  // nothing more is begun
+  next_load_ = loads_.size();  // starts no further loads
   const std::lock_guard lock(mutex_);
   if (!error_) error_ = std::move(error);
 }

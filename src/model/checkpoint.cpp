@@ -59,7 +59,7 @@ Result<std::vector<std::string>> files_of_folder(const fs::path& folder) {
   return found;
 }
 
-// Of all names: far beyond any model's. Of each module that a name is in something is kept.
+// Maximum number of parts of all names: far beyond any model's. Each module in a name takes memory.
 constexpr std::size_t kMaxParts = 5'000'000;
 
 class CheckpointReader {

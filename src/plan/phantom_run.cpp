@@ -69,7 +69,7 @@ std::ifstream open_metadata(const std::string& torch_folder) {
   return {};
 }
 
-// Of "Requires-Dist: nvidia-cudnn-cu13==9.19.0.56; platform_system == ...", for "nvidia-cudnn-": the version.
+// The version from "Requires-Dist: nvidia-cudnn-cu13==9.19.0.56; platform_system == ...", for "nvidia-cudnn-".
 bool requires_version(const std::string& line, const std::string& package, Version& version) {
   const std::string start = "Requires-Dist: " + package;
   const std::size_t equals = line.find("==");

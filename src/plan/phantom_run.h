@@ -65,13 +65,13 @@ class PhantomRun {
   /// Writes the stand-ins for the interpreter's PyTorch. The error is the reason why it cannot be planned with.
   static Result<PhantomRun> create(const InterpreterFacts& python, const PhantomOptions& options);
 
-  /// For files of whoever made it, too.
+  /// May also contain files of the owner.
   [[nodiscard]] const std::string& folder() const { return folder_.path(); }
   /// Libraries to preload, in this order.
   [[nodiscard]] const std::vector<std::string>& preload() const { return preload_; }
   /// Variables ("NAME=value") that the program needs.
   [[nodiscard]] std::vector<std::string> environment() const;
-  /// Of all processes so far.
+  /// Usage of all processes so far.
   [[nodiscard]] PhantomUsage usage() const;
 
  private:

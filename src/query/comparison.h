@@ -24,7 +24,7 @@ namespace tidemark {
 Result<ComparedRecording> reduce_chosen(AttributedStore&& store, AnalysisOptions options);
 Result<ComparedRecording> reduce_chosen(const AttributedStore& store, AnalysisOptions options);
 
-/// Of recordings that stay as they are.
+/// Compares recordings that are kept unchanged.
 Result<Comparison> compare_recordings(Recording& a, Recording& b, const AnalysisOptions& options);
 
 }  // namespace tidemark

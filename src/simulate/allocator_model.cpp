@@ -10,7 +10,7 @@ using pytorch::BlockPool;
 namespace {
 
 constexpr std::uint64_t kNoLimit = std::numeric_limits<std::uint64_t>::max();
-// No GPU has so much; the addresses are enough for it however they are broken up.
+// More than the memory of any GPU; the addresses suffice for it with any fragmentation.
 constexpr std::uint64_t kMaxReserved = std::uint64_t{1} << 50;
 // Expandable segments have a separate range of addresses, far from all others.
 constexpr std::uint64_t kFirstExpandable = std::uint64_t{1} << 60;

@@ -112,7 +112,7 @@ struct Overview {
   Source source;
   Definitions definitions;
   std::vector<DeviceSummary> devices;      ///< in order of their first event; at most kMaxDevices
-  std::vector<StackUsage> stacks_at_peak;  ///< of each device at its own peak; in no particular order, never 0 blocks
+  std::vector<StackUsage> stacks_at_peak;  ///< for each device at its own peak; in no particular order, never 0 blocks
   std::vector<OutOfMemory> out_of_memory;
   std::uint64_t event_count = 0;
   std::optional<std::uint64_t> last_event_ns;  ///< nullopt without events
@@ -192,7 +192,7 @@ struct SegmentChange {
   std::uint64_t change_count = 0;  ///< number of Store::live_changes up to then
   std::uint64_t address = 0;
   std::uint64_t size = 0;
-  StackId stack;             ///< of whoever made the allocator do it
+  StackId stack;             ///< of the request that caused it
   std::uint16_t stream = 0;  ///< index into Store::streams
   std::uint16_t pool = 0;    ///< index into Store::pools
   std::uint8_t device = 0;   ///< index into Overview::devices

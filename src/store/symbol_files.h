@@ -4,7 +4,7 @@
 
 namespace tidemark {
 
-/// From now on native functions are named by their file and address. For the whole process, and for good.
+/// Permanently names native functions of the whole process by their file and address.
 void leave_symbol_files_alone();
 
 }  // namespace tidemark

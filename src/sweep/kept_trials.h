@@ -1,4 +1,4 @@
-// The trials that a sweep has run, in a file that the next call goes on from.
+// The trials of a sweep, in a file from which the next call continues.
 #pragma once
 
 #include <cstddef>

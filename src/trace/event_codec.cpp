@@ -33,11 +33,11 @@ constexpr std::array<std::size_t, format::kColumnCount> kBytesPerEvent = {
     kMaxVarintBytes,      // node sequence
 };
 
-/// Of a payload, before the columns, at most.
+/// Maximum size of a payload before the columns.
 constexpr std::size_t kHeadBytes = (2 + format::kColumnCount) * kMaxVarintBytes;
 
-// A state frame takes so much for its tables at most, and so much for a block. It is worth that after 16 times the
-// bytes of events.
+// Maximum size of a state frame's tables, and of a block in it. A state frame is due after 16 times its size in bytes
+// of events.
 constexpr std::uint64_t kStateTableBytes = 16 * kKiB;
 constexpr std::uint64_t kStateBlockBytes = 12;
 constexpr std::uint64_t kEventsForState = 16;

@@ -32,7 +32,7 @@ class EventEncoder {
   [[nodiscard]] bool empty() const { return count_ == 0; }
   /// One call of add() may make two events.
   [[nodiscard]] bool has_room() const { return count_ + 2 <= format::kMaxFrameEvents; }
-  /// Of the payload so far, before compression.
+  /// Size of the payload so far, before compression.
   [[nodiscard]] std::size_t payload_bytes() const;
 
   /// Appends the frame to `out` and starts the next one.

@@ -115,7 +115,7 @@ class EventState {
   [[nodiscard]] std::size_t slot_count() const { return blocks_.size(); }
   [[nodiscard]] const std::vector<DeviceTotals>& devices() const { return devices_; }
 
-  /// Of a state that has no blocks yet: the live blocks, by slot in ascending order, and the tables.
+  /// For a state without blocks: sets the live blocks, by slot in ascending order, and the tables.
   template <typename Blocks>
   void restore(const Blocks& blocks, const ExpectedAddresses& expected, const RecentAddresses& recent) {
     for (const auto& [slot, block] : blocks) {

@@ -56,7 +56,7 @@ enum class RecordKind : std::uint8_t {
   autograd_node = 13,
 };
 
-/// Of the records in a samples frame.
+/// Kinds of records in a samples frame.
 enum class SampleKind : std::uint8_t {
   device = 1,
   device_sample = 2,
@@ -110,7 +110,7 @@ enum Column : std::size_t {
   kNodeSequence,
   kColumnCount
 };
-/// Every frame has so many.
+/// Minimum number of columns of a frame.
 inline constexpr std::size_t kMinColumns = kSequence;
 /// A later version may append columns, up to this many in all.
 inline constexpr std::size_t kMaxColumns = 64;

@@ -104,7 +104,7 @@ class FrameReader {
   /// Ends reading at `frame`, which has invalid content.
   void reject(const Frame& frame, const std::string& why);
 
-  /// From now on the end is torn.
+  /// Treats an incomplete end as torn from now on.
   void stop_waiting() { end_ = FileEnd::torn; }
   /// Whether there may be more after next() has returned false.
   [[nodiscard]] bool waits() const { return end_ == FileEnd::growing && !damage_; }

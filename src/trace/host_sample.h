@@ -18,7 +18,7 @@ enum class ProcessRole : std::uint8_t {
   main = 1,              ///< the program itself, or one of several that it consists of
   rank = 2,              ///< a process of distributed training: its environment has a rank
   data_worker = 3,       ///< a worker of a torch.utils.data.DataLoader
-  resource_tracker = 4,  ///< of Python's multiprocessing: removes shared memory that is left behind
+  resource_tracker = 4,  ///< of Python's multiprocessing: removes leaked shared memory
   fork_server = 5,       ///< of Python's multiprocessing: parent of its forked workers
   compile_worker = 6,    ///< of torch.compile
   launcher = 7,          ///< torchrun and its like
@@ -105,7 +105,7 @@ struct MemoryEvents {
   std::optional<std::uint64_t> low;   ///< number of times that memory was reclaimed below the protected amount
   std::optional<std::uint64_t> high;  ///< processes were slowed down for being above memory.high
   std::optional<std::uint64_t> max;   ///< number of times that the limit was reached and memory had to be reclaimed
-  std::optional<std::uint64_t> oom;   ///< nothing could be taken back
+  std::optional<std::uint64_t> oom;   ///< number of times that no memory could be reclaimed
   std::optional<bool> under_oom;      ///< processes stand still for lack of memory (version 1)
 
   bool operator==(const MemoryEvents&) const = default;

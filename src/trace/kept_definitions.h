@@ -55,7 +55,7 @@ class KeptTable {
     entries_[id] = {};
     free_.push_back(id);
   }
-  /// Removes the entries that are not marked, telling `removed` of each before it goes, and unmarks the others.
+  /// Removes the unmarked entries, calling `removed` for each before, and unmarks the others.
   template <typename Removed>
   void sweep(const Removed& removed) {
     for (std::uint32_t id = 0; id < entries_.size(); ++id) {
@@ -141,7 +141,7 @@ class KeptDefinitions {
   void keep(ThreadId id);
   void keep(NnModuleId id);
   void keep(AutogradNodeId id);
-  /// Everything else goes; its ids may be given out again.
+  /// Removes everything else; its ids may be reused.
   void sweep();
   [[nodiscard]] std::size_t count() const;
 

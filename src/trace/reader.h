@@ -32,7 +32,7 @@ class TraceReader {
   static Result<std::unique_ptr<TraceReader>> follow(std::unique_ptr<ByteStream> stream);
   /// The file is no longer written: an incomplete frame is torn from now on.
   void stop_waiting() { frames_->stop_waiting(); }
-  /// Nothing more comes.
+  /// Whether there are no more events.
   [[nodiscard]] bool finished() const { return finished_; }
 
   /// Replaces `batch` by the next events (a frame's worth; never empty if true is returned). False at the end. Damage
@@ -58,7 +58,7 @@ class TraceReader {
   /// Forgets the marks before a time: a reader that follows a recording for weeks need not keep them all.
   void forget_marks_before(std::uint64_t time_ns);
 
-  /// For progress: bytes consumed and in all.
+  /// For progress: bytes consumed and in total.
   [[nodiscard]] std::uint64_t offset() const { return frames_->offset(); }
   [[nodiscard]] std::uint64_t size() const { return frames_->size(); }
 

@@ -144,7 +144,7 @@ class FieldWriter {
   DefinedIds defined_;
 };
 
-/// Adds a record to the last of several payloads, or to a new one when that is full. One record adds at most some 6 MiB
+/// Adds a record to the last of several payloads, or to a new one if that is full. One record adds at most some 6 MiB
 /// (process: six strings), so that no payload comes near format::kMaxPayloadBytes.
 inline void append_record(std::uint8_t kind, const std::vector<std::uint8_t>& body,
                           std::vector<std::vector<std::uint8_t>>& payloads) {
@@ -161,7 +161,7 @@ inline void append_record(std::uint8_t kind, const std::vector<std::uint8_t>& bo
 /// all fields are 0 or empty.
 class FieldReader {
  public:
-  /// Of a list. Recordings have far fewer of anything.
+  /// Maximum length of a list. Recordings have far shorter ones.
   static constexpr std::uint64_t kMaxListed = std::uint64_t{1} << 16;
 
   /// At least kMaxVarintBytes of readable memory follow `body`.

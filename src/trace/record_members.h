@@ -43,7 +43,7 @@ struct RecordMembers {
   struct Last {
     Member member;
   };
-  /// A time of the machine's clock: it mostly goes on as time does.
+  /// A time of the machine's clock: mostly ascending.
   template <typename Member>
   struct Time {
     Member member;
@@ -190,7 +190,7 @@ struct RecordMembers {
                       &T::sequence, &T::node_sequence, &T::devices);
   }
 
-  /// In frames these stand behind their length, so that later versions can add members at their end.
+  /// In frames these are preceded by their length, so that later versions can add members at their end.
   static constexpr bool has_length(const HostProcess*) { return true; }
   static constexpr bool has_length(const DeviceRunningTotals*) { return true; }
   static constexpr bool has_length(const void*) { return false; }

@@ -55,7 +55,7 @@ struct RecordingState {
   [[nodiscard]] std::vector<Event> lead_in() const;
 };
 
-/// Whether a frame may hold so many blocks with slots below `slots`.
+/// Whether a frame may contain this number of blocks with slots below `slots`.
 [[nodiscard]] bool fits_in_state_frame(std::size_t blocks, std::size_t slots);
 /// Appends a state frame to `out`. The state must fit in one.
 void append_state_frame(const RecordingState& state, FrameEncoder& frames, std::vector<std::byte>& out);

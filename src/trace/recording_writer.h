@@ -11,7 +11,7 @@
 
 namespace tidemark {
 
-/// One thread at a time. A write error is returned once by the call that met it; from then on every call but
+/// Not thread-safe. The call in which a write error occurs returns it; from then on every call except
 /// finish_after_error() does nothing.
 class RecordingWriter {
  public:
@@ -56,7 +56,7 @@ class RecordingWriter {
   /// enough.
   virtual Result<void> flush() = 0;
 
-  /// Last frame; nothing may be written afterwards.
+  /// Writes the last frame; nothing may be written afterwards.
   virtual Result<void> finish(const EndInfo& end) = 0;
 
   /// After a write error: writes a last frame that records it, if there is or can be made room for it.

@@ -11,8 +11,8 @@
 
 namespace tidemark {
 
-/// Of one device, after the last of some events; peaks since the frame before, the value at that time among them.
-/// Bytes.
+/// Totals of one device after the last of some events; peaks since the previous frame, including the value at that
+/// time. Bytes.
 struct DeviceRunningTotals {
   Device device;
   std::uint64_t live = 0;  ///< of the blocks that were recorded

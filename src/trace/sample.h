@@ -52,7 +52,7 @@ enum class ProcessKind : std::uint8_t {
   recorded = 0,         ///< the process of this recording
   job = 1,              ///< another process below the same `tidemark run`
   other = 2,            ///< some other process of this machine
-  ended = 3,            ///< one that was gone before it could be named
+  ended = 3,            ///< ended before its name was read
   other_namespace = 4,  ///< a PID of another PID namespace: of another container, or of the job as the host numbers it
 };
 /// Stable names for machines.

@@ -9,7 +9,7 @@
 namespace tidemark {
 namespace {
 
-// A window is so many segments, and one that is being written.
+// Number of complete segments of a window, besides the one being written.
 constexpr std::uint64_t kParts = 8;
 constexpr std::size_t kMaxOpenRanges = 4096;
 

@@ -42,12 +42,12 @@ class SegmentFile {
   SegmentFile& operator=(const SegmentFile&) = delete;
 
   [[nodiscard]] const std::string& path() const { return path_; }
-  /// It stays when this object goes.
+  /// Keeps the file when this object is destroyed.
   void leave() { left_ = true; }
 
   std::uint64_t begin_ns = 0;
   std::uint64_t bytes = 0;
-  // Of its threads and modules, by their ids: the same in all segments of a window.
+  // Global numbers of its threads and modules, by their ids: the same in all segments of a window.
   std::vector<std::uint64_t> threads;
   std::vector<std::uint64_t> nn_modules;
 
@@ -76,11 +76,11 @@ class WindowWriter final : public RecordingWriter {
   [[nodiscard]] std::string path() const { return file_ != nullptr ? file_->path() : std::string(); }
   /// Complete segments, the oldest first; after finish() all.
   [[nodiscard]] SegmentFiles complete() const { return {complete_.begin(), complete_.end()}; }
-  /// All that is there stays when this object goes.
+  /// Keeps all segments when this object is destroyed.
   void leave();
 
-  /// Whether definitions that nobody needs should go. Then: keep() of definitions for all that others have, and
-  /// sweep().
+  /// Whether unused definitions should be removed: call keep() of definitions for all that are referenced elsewhere,
+  /// then sweep().
   [[nodiscard]] bool has_grown() const { return definitions_.has_grown(); }
   [[nodiscard]] KeptDefinitions& definitions() { return definitions_; }
   void sweep();

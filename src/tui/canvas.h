@@ -73,7 +73,7 @@ class Region {
   [[nodiscard]] bool unicode() const { return canvas_->unicode(); }
   /// The rectangle clipped to this region.
   [[nodiscard]] Region part(std::size_t x, std::size_t y, std::size_t width, std::size_t height) const;
-  /// From a row on, to the end.
+  /// The rows from `y` on.
   [[nodiscard]] Region below(std::size_t y) const { return part(0, y, width_, height_); }
 
   /// As Canvas::print(), with text that is too long cut off at its end.

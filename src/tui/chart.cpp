@@ -63,7 +63,7 @@ std::size_t eighths_in_row(std::uint64_t value, std::uint64_t top, std::size_t r
   return row == 0 && value != 0 ? std::max<std::size_t>(filled, 1) : filled;  // a small value is still visible
 }
 
-// Of `width` columns, how many a share takes.
+// The number of columns of a share, out of `width`.
 std::size_t columns_of(std::uint64_t part, std::uint64_t total, std::size_t width) {
   if (total == 0 || part == 0) return 0;
   if (part >= total) return width;

@@ -1,4 +1,4 @@
-// The `tidemark run --keep` that a process runs under, and how to ask it for a recording.
+// The `tidemark run --keep` above a process, and how to request a recording from it.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Keys, signals and new readings, in one loop that waits for nothing else.
+// Keys, signals and new readings, in a single loop that never waits for anything else.
 #include <poll.h>
 #include <unistd.h>
 
@@ -46,7 +46,7 @@ class FullScreen {
       take_notices();
       if (Clock::now() >= next_readings) {
         next_readings = Clock::now() + (first ? kFirstReadings : kReadings);
-        // The time at the top goes on while a driver is silent.
+        // The clock at the top continues while a driver does not respond.
         const std::uint64_t second = session_.content().machine.now_ns / 1'000'000'000;
         changed_ |= session_.update() || session_.content().machine.now_ns / 1'000'000'000 != second;
       }

@@ -21,7 +21,7 @@ enum class KeyCode : unsigned char {
   home,
   end,
   redraw,  ///< Ctrl-L
-  other,   ///< nothing that anything listens to
+  other,   ///< a key without a function
 };
 
 struct Key {

@@ -149,7 +149,7 @@ class Prompt {
     print(text + "\n");
   }
 
-  // Scripts ask at once, and want numbers.
+  // Scripts query at once, and need values.
   template <typename Condition>
   void wait_until(Condition condition) {
     const Clock::time_point until = Clock::now() + kPatience;
@@ -187,7 +187,7 @@ class Prompt {
   Session session_;
   std::optional<int> signal_;
   std::optional<Error> wrong_choice_;
-  bool asked_;  // by somebody at a terminal
+  bool asked_;  // whether a user at a terminal typed it
   std::string typed_;
   bool ended_ = false;
   bool done_ = false;

@@ -190,7 +190,7 @@ constexpr int kShareOfTime = 10;  // share of time for analysing: at most a tent
 
 /// The engine's progress in reading recordings.
 struct Progress {
-  bool has_looked = false;  ///< for recorders
+  bool has_looked = false;  ///< has searched for recorders
   bool heard = false;
   bool caught_up = false;
   std::vector<LiveRecording> recordings;

@@ -32,7 +32,7 @@ class RecordedResults {
 
   /// Begins, once.
   void start();
-  /// Whether somebody looks at results: without that, nothing is analysed.
+  /// Whether results are shown: otherwise nothing is analysed.
   void set_enabled(bool enabled);
   /// Results since the last call; nullopt if there are none.
   [[nodiscard]] std::optional<std::vector<ProcessResults>> take();

@@ -39,7 +39,7 @@ Session::Session(const ProgramOptions& options)
 
 void Session::start() {
   monitor_.start();
-  static_cast<void>(monitor_.snapshot());  // from the first turn on there is one
+  static_cast<void>(monitor_.snapshot());  // available from the first turn on
 }
 
 std::optional<Error> Session::wrong_choice() const {

@@ -23,7 +23,7 @@ struct ListCell {
 
 using ListRow = std::vector<ListCell>;
 
-/// The width of the last column in a table of so many columns.
+/// The width of the last column, given the number of columns.
 [[nodiscard]] std::size_t last_width(const std::vector<ListColumn>& columns, std::size_t width);
 
 /// The first visible row if `rows` are visible, with `selected` among them.

@@ -34,7 +34,7 @@ enum class AdviceKind : std::uint8_t {
   loaded_checkpoint,         ///< tensors of a checkpoint that was loaded, beside the model that they were copied to
   model_copies,              ///< a copy of the model by copy.deepcopy, such as an average of its weights
   retained_graph,            ///< autograd graphs kept over steps, such as by losses in a list
-  inference_with_autograd,   ///< call the model in torch.no_grad(): no backward pass goes back through it
+  inference_with_autograd,   ///< call the model in torch.no_grad(): no backward pass uses its graph
   unused_gradients,          ///< backward pass through modules without any gradient that an optimizer uses
   forwards_before_backward,  ///< call backward() after each forward pass: several wait for one backward pass
   checkpoint_each_layer,     ///< one checkpoint recomputes several of the repeated layers at once
@@ -82,9 +82,10 @@ struct Advice {
   AdviceKind kind = AdviceKind::checkpoint_activations;
   Confidence confidence = Confidence::estimated;  ///< the least certain of the blocks concerned
   std::uint64_t avoidable_peak_bytes = 0;         ///< reduction of the device's peak, or of its memory at a failure
-  std::uint64_t peak_bytes = 0;                   ///< of the blocks concerned that are alive then
+  std::uint64_t peak_bytes = 0;                   ///< of the affected blocks that are alive at the peak
   std::uint64_t peak_blocks = 0;
-  std::uint64_t added_bytes = 0;      ///< of others that would be there then, because they would be made earlier
+  std::uint64_t added_bytes = 0;      ///< of blocks that would be alive at the peak because they would be allocated
+                                      ///< earlier
   bool has_request = false;           ///< at a failure: the request was for another one of these blocks
   NamedStack stack;                   ///< the stack with the most of these bytes; without frames if unknown
   std::vector<AdviceModule> modules;  ///< checkpoint_activations, frozen_…: most bytes first

@@ -14,7 +14,7 @@ namespace {
 struct LayerPass {
   std::vector<BlockId> blocks;                 ///< in order of birth
   std::uint64_t backward_at = Blocks::kAlive;  ///< when the first of them was freed
-  std::uint64_t forward_end = 0;               ///< of a layer that is recomputed: of its call in the forward pass
+  std::uint64_t forward_end = 0;               ///< for a recomputed layer: end of its call in the forward pass
 };
 
 // Between a layer's forward and its backward, only its input is kept: the last block of the layer before. In its

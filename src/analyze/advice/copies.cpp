@@ -68,8 +68,8 @@ std::vector<EarlierFree> model_copies(const Subject& subject) {
   return copies_made_by(subject, AllocationOrigin::model_copy);
 }
 
-// With reshard_after_forward a unit's parameters are away from the end of its forward pass to its backward pass. The
-// outermost unit keeps its own in between, for its backward pass begins at once.
+// With reshard_after_forward a unit's parameters are absent from the end of its forward pass to its backward pass. The
+// outermost unit keeps its own in between, because its backward pass begins at once.
 std::vector<EarlierFree> gathered_parameters(const Subject& subject) {
   const Blocks& blocks = subject.store.blocks;
   const Units units(subject);

@@ -1,4 +1,4 @@
-// Gradients that are held while nothing needs them.
+// Gradients that are held although nothing needs them.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -50,7 +50,7 @@ class BackwardBlocks {
 // new value that it now adds to it: so it is absent until that value is freed, if it lives so long.
 std::vector<EarlierFree> gradients_in_forward(const Subject& subject) {
   const std::vector<PhaseSpan>& spans = subject.spans;
-  std::optional<BackwardBlocks> backward;  // for a program that has the fault
+  std::optional<BackwardBlocks> backward;  // set if the program has the fault
   std::vector<EarlierFree> frees;
   for (const BlockId block : subject.blocks) {
     const Owner& owner = subject.owner(block);

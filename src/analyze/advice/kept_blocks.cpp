@@ -11,12 +11,12 @@
 namespace tidemark::advice {
 namespace {
 
-/// So many results are collected.
+/// Minimum number of collected results.
 constexpr std::size_t kMinResults = 16;
 
 /// Minimum number of times that a tensor is reallocated with a larger size.
 constexpr std::size_t kMinEnlargements = 4;
-/// PyTorch's allocator leaves a rest of up to so much in a large block.
+/// Maximum rest that PyTorch's allocator leaves unsplit in a large block.
 constexpr std::uint64_t kMaxUnsplit = std::uint64_t{1} << 20;
 
 // In the tree of stacks, a caller's node has a smaller number than its callees.
@@ -96,7 +96,7 @@ std::vector<EarlierFree> failed_call(const Subject& subject) {
 // elsewhere.
 std::vector<EarlierFree> repeated_concatenation(const Subject& subject) {
   const Blocks& blocks = subject.store.blocks;
-  std::map<StackId, std::vector<BlockId>> chains;  // the one that goes on
+  std::map<StackId, std::vector<BlockId>> chains;  // the latest block of each chain
   std::vector<EarlierFree> frees;
   const auto end = [&](std::vector<BlockId>& chain) {
     const bool doubled =

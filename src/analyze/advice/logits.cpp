@@ -28,7 +28,7 @@ struct Logits {
   bool upcast = false;  ///< whether the forward pass makes tensors of twice the size
 };
 
-// Outside the repeated layers nothing else than logits, their copies and their gradients has their size, or twice that.
+// Outside the repeated layers, only logits, their copies and their gradients have their size, or twice that.
 Logits find_logits(const Subject& subject) {
   const std::uint64_t size = logits_bytes(subject);
   Logits found;

@@ -9,7 +9,7 @@ namespace {
 
 using Parts = std::vector<std::string_view>;
 
-/// Of two elements of a list, by their places: numbers without leading zeros.
+/// Compares indexes of two elements of a list: numbers without leading zeros.
 bool comes_before(std::string_view left, std::string_view right) {
   return std::pair(left.size(), left) < std::pair(right.size(), right);
 }

@@ -14,8 +14,9 @@ namespace tidemark::advice {
 /// Consecutive calls of outermost modules, with the memory that they allocated and kept for longer than their own code
 /// needed.
 struct ModelCall {
-  std::vector<BlockId> blocks;    ///< of its modules, in order of birth
-  std::vector<EarlierFree> held;  ///< from when no module's call has them any more; not the last block, its result
+  std::vector<BlockId> blocks;    ///< blocks of its modules, in order of birth
+  std::vector<EarlierFree> held;  ///< absent once no module's call uses them any more; excludes the last block, its
+                                  ///< result
   std::uint64_t end = 0;          ///< index into Store::live_changes
 
   [[nodiscard]] std::uint64_t from(const Subject& subject) const {
@@ -32,7 +33,7 @@ struct ModelCall {
 /// The backward pass that frees some of a call's blocks.
 [[nodiscard]] std::optional<std::size_t> backward_of(const Subject& subject, const ModelCall& call);
 
-/// Calls by the backward pass that goes back through them.
+/// Calls by the backward pass that goes through them.
 [[nodiscard]] std::map<std::size_t, std::vector<ModelCall>> calls_by_backward(const Subject& subject);
 
 /// The modules with a call in this stack, outermost first.

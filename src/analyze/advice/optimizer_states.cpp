@@ -140,7 +140,7 @@ std::vector<EarlierFree> optimizer_temporaries(const Subject& subject) {
   for (const auto& [stack, made] : stacks) {
     const auto size_of = [&](BlockId block) { return blocks.size[block.value]; };
     const std::uint64_t largest = size_of(*std::ranges::max_element(made, {}, size_of));
-    std::size_t kept_until = 0;  // the largest one is there, one at a time
+    std::size_t kept_until = 0;  // the largest one remains, as steps run one at a time
     for (const BlockId block : made) {
       const EarlierFree life = never_there(subject.store, block);
       if (size_of(block) == largest && life.from >= kept_until) {

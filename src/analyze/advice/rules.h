@@ -31,7 +31,7 @@ struct Subject {
   [[nodiscard]] std::size_t spans_until(std::uint64_t change) const {
     return static_cast<std::size_t>(std::ranges::upper_bound(spans, change, {}, &PhaseSpan::from) - spans.begin());
   }
-  /// In `blocks`, the first that is born at this change or later.
+  /// In `blocks`, the first one born at this change or later.
   [[nodiscard]] std::vector<BlockId>::const_iterator made_since(std::uint64_t change) const {
     return std::ranges::lower_bound(
         blocks, change, {}, [this](BlockId block) { return std::uint64_t{store.blocks.birth_change[block.value]}; });

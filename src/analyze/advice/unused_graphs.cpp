@@ -81,8 +81,8 @@ struct Part {
   std::uint64_t sequence = 0;  ///< of the first block
 };
 
-// Of calls that a backward pass goes back through, the modules that it does not: a teacher beside its student. Several
-// modules, for a single one may need nothing in its backward pass.
+// For calls with a backward pass, the modules that it does not go through: a teacher beside its student. Only several
+// modules, because a single one may need nothing in its backward pass.
 void add_unused_parts(const Subject& subject, const ModelCall& call, std::vector<EarlierFree>& frees) {
   const Blocks& blocks = subject.store.blocks;
   const std::optional<std::size_t> backward = backward_of(subject, call);

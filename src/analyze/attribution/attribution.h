@@ -79,7 +79,7 @@ struct ModulePath {
   Component component = Component::other;
 };
 
-/// Of a block, or of a request that failed.
+/// Owner of a block, or of a failed request.
 struct Owner {
   ModulePathId module;    ///< module being called; for a tensor of the model, its owner; for a block allocated by an
                           ///< autograd node, the module of the node's forward side. Invalid: none, or unknown
@@ -115,7 +115,7 @@ struct Attribution {
 
 /// One pass over the stacks and a few over the blocks: some 20 bytes and 100 ns a block.
 [[nodiscard]] Attribution attribute_blocks(const Store& store);
-/// With these rules of components instead of the built-in ones.
+/// Uses these component rules instead of the built-in ones.
 [[nodiscard]] Attribution attribute_blocks(const Store& store, const ComponentRules& rules);
 
 }  // namespace tidemark

@@ -36,7 +36,7 @@ class ComponentRules {
   [[nodiscard]] ComponentRules before(const ComponentRules& others) const;
 
   [[nodiscard]] RuleIndex for_module(const ModuleDescription& module) const;
-  /// Of a Python frame: its file below site-packages (as installed_path() gives it, else the whole), its function.
+  /// Rule for a Python frame: its file below site-packages (installed_path(), else the whole path), its function.
   [[nodiscard]] RuleIndex for_frame(std::string_view file, std::string_view function) const;
   [[nodiscard]] Component component(RuleIndex rule) const {
     return rule < rules_.size() ? rules_[rule].component : Component::other;

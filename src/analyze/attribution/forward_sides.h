@@ -12,7 +12,7 @@
 
 namespace tidemark {
 
-/// Whether autograd started the thread: it runs nothing but backward passes.
+/// Whether autograd started the thread: it runs only backward passes.
 [[nodiscard]] bool is_autograd_thread(const Definitions& definitions, ThreadId thread);
 
 class HomeThreads {
@@ -26,7 +26,7 @@ class HomeThreads {
  private:
   const Store& store_;
   std::vector<bool> is_autograd_;    // by ThreadId
-  std::vector<ThreadId> works_for_;  // by ThreadId: a recomputed forward pass is made by a thread of autograd's
+  std::vector<ThreadId> works_for_;  // by ThreadId: autograd's threads may also run recomputed forward passes
   ThreadId last_forward_;
 };
 

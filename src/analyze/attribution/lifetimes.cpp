@@ -55,7 +55,7 @@ bool is_called_by_linear(const Definitions& definitions, StackId stack) {
          installed_path(definitions.text(location.file)) == "torch/nn/modules/linear.py";
 }
 
-// Other blocks may be as big as cuBLASLt's, but Linear.forward keeps nothing else for ever.
+// Other blocks may have the size of cuBLASLt's, but Linear.forward keeps no other block permanently.
 std::optional<Library> library_of(const Store& store, std::uint32_t block) {
   const std::uint64_t size = store.blocks.size[block];
   if (size == kWorkspaceBytes || size == kHopperWorkspaceBytes) return Library::cublas;
@@ -98,7 +98,7 @@ bool Lifetimes::is_input_again(std::size_t block) const {
   return stack.value < makes_inputs_.size() && makes_inputs_[stack.value] && !runs_.made_nodes[block];
 }
 
-// From passes that ended.
+// Reads passes that ended.
 void Lifetimes::read_ended_passes() {
   const Blocks& blocks = store_.blocks;
   for (std::size_t block = 0; block < blocks.count(); ++block) {

@@ -56,9 +56,9 @@ class Lifetimes {
   const Store& store_;
   const PhaseRuns& runs_;
   bool knows_parameters_;
-  std::vector<std::vector<std::uint64_t>> failures_;  // by device: how many changes there were, in order
+  std::vector<std::vector<std::uint64_t>> failures_;  // by device: numbers of changes up to each failure, in order
   std::vector<bool> usually_temporary_;               // by StackId
-  std::vector<bool> makes_inputs_;                    // by StackId: outside of all phases
+  std::vector<bool> makes_inputs_;                    // by StackId: makes inputs outside of all phases
   std::unordered_set<std::uint64_t> gradient_sizes_;  // bytes
 };
 

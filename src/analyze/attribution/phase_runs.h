@@ -17,7 +17,7 @@ struct Pass {
 
   Phase phase = Phase::other;
   std::uint32_t end_change = kNone;  ///< index into Store::live_changes: birth of the first block of the next pass
-  std::uint32_t next = kNone;        ///< of the same thread, index into PhaseRuns::passes
+  std::uint32_t next = kNone;        ///< next pass of the same thread, index into PhaseRuns::passes
 };
 
 /// Consecutive blocks of one phase; a pass has several runs if it recomputes, or works between the calls of its
@@ -32,7 +32,8 @@ struct PhaseRuns {
   std::vector<Pass> passes;
   std::vector<PhaseRun> runs;
   std::vector<std::uint32_t> of_block;  ///< index into `runs`, by BlockId
-  std::vector<bool> made_nodes;         ///< by BlockId: its thread made autograd nodes since its block before
+  std::vector<bool> made_nodes;         ///< by BlockId: its thread created autograd nodes since the thread's previous
+                                        ///< block
 
   [[nodiscard]] const PhaseRun& run(std::size_t block) const { return runs[of_block[block]]; }
   [[nodiscard]] const Pass& pass(std::size_t block) const { return passes[run(block).pass]; }

@@ -27,7 +27,7 @@ enum class FrameStep : std::uint8_t {
 /// before 3.11, have "step" instead of "Optimizer.step".
 [[nodiscard]] FrameStep step_of_frame(std::string_view file, std::string_view function);
 
-/// Of a native frame that has a name: PyTorch's snapshots with stacks "all".
+/// Step of a named native frame: PyTorch's snapshots with stacks "all".
 [[nodiscard]] FrameStep step_of_native_frame(std::string_view function);
 
 /// Whether a Python frame runs the hooks of Module.register_full_backward_hook(). Their autograd node is created just
@@ -40,7 +40,7 @@ enum class FrameStep : std::uint8_t {
 
 struct StackFacts {
   Phase phase = Phase::other;
-  Phase phase_in_node = Phase::backward;  ///< of a block that an autograd node allocates
+  Phase phase_in_node = Phase::backward;  ///< phase of a block that an autograd node allocates
   AllocationOrigin making = AllocationOrigin::nothing_known;
   bool in_backward_hook = false;  ///< in a module's hook that runs when the gradient of its input is known
   ModulePathId module;            ///< the innermost one that has a name

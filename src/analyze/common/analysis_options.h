@@ -28,7 +28,7 @@ namespace tidemark {
 /// One option besides those that all analyses share: device, moment and output format.
 struct AnalysisOption {
   enum class Kind : std::uint8_t {
-    flag,   ///< "yes" or nothing
+    flag,   ///< "yes" or absent
     count,  ///< a whole number, `least` to `most`
     word,   ///< one of the words of `value`
     share,  ///< "1%" or "0.01"
@@ -63,7 +63,7 @@ struct AnalysisOption {
 /// What each row of a list of holders is, `initial` or an owner: AnalysisOptions::holders().
 [[nodiscard]] AnalysisOption by_option(const std::string& initial);
 
-/// Of several recordings, the details of one rank only.
+/// Option to show the details of one rank only.
 [[nodiscard]] AnalysisOption rank_option();
 
 /// The chosen values. The functions below take names of the analysis's own options; values were checked when set.

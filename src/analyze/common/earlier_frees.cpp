@@ -28,7 +28,7 @@ struct StackBlocks {
   std::vector<BlockSeries> series;  // by n
 };
 
-/// Alive when its replacement is allocated, and gone before the next of these is due.
+/// Alive when its replacement is allocated, and freed before the next replacement is due.
 bool is_held(const Blocks& blocks, std::uint32_t old_block, std::uint32_t new_block) {
   const std::uint64_t death = blocks.death_change[old_block];
   const std::uint64_t replaced = blocks.birth_change[new_block];

@@ -14,8 +14,8 @@
 
 namespace tidemark {
 
-/// A block that would be gone in the states after `from` and up to `to` steps of Store::live_changes, were it freed
-/// earlier.
+/// A block that would be absent in the states after `from` and up to `to` steps of Store::live_changes, if it were
+/// freed earlier.
 struct EarlierFree {
   static constexpr std::uint64_t kEnd = std::numeric_limits<std::uint64_t>::max();  ///< of the recording
 

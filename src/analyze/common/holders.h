@@ -26,7 +26,7 @@ class Holders {
         attribution_(std::move(attribution)),
         groups_(std::make_shared<const OwnerGroups>(std::move(groups))) {}
 
-  /// Of all blocks.
+  /// Whether all blocks are selected.
   [[nodiscard]] bool all() const { return filter_.all(); }
   [[nodiscard]] bool by_owner() const { return groups_ != nullptr; }
   [[nodiscard]] bool is_default() const { return all() && !by_owner(); }

@@ -15,7 +15,7 @@ namespace tidemark {
 
 struct Moment {
   enum class Kind : std::uint8_t {
-    peak,   ///< of each device its own first moment of most allocated bytes
+    peak,   ///< for each device, the first moment of its maximum of allocated bytes
     end,    ///< after the last event
     time,   ///< time_ns after the start
     share,  ///< this share of the recording's duration

@@ -1,4 +1,5 @@
-// Recognizes the stacks of one recording in another. Their ids mean nothing there; the names of their frames do.
+// Recognizes the stacks of one recording in another, by the names of their frames; ids are only valid within one
+// recording.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +36,7 @@ class StackMatcher {
 
   explicit StackMatcher(StackMatching matching) : matching_(matching) {}
 
-  /// By StackId. Resolves every frame of the recording.
+  /// Numbers by StackId. Resolves every frame of the recording.
   std::vector<std::uint32_t> numbers(const Definitions& definitions, Symbols& symbols);
 
  private:

@@ -97,7 +97,7 @@ void choose_native(NamedStack& stack) {
   if (unnamed) stack.call_site = *unnamed;
 }
 
-// Of one stack by FrameOrigin: the innermost Python frame, as far in as the project's.
+// Innermost Python frames of one stack by FrameOrigin, up to the project's innermost one.
 struct Innermost {
   std::optional<std::size_t> of(FrameOrigin origin) const { return frames[static_cast<std::size_t>(origin)]; }
 
@@ -126,7 +126,7 @@ bool gathers_parameters(const NamedStack& stack) {
 }
 
 using Stacks = std::vector<NamedStack*>;
-using FrameKey = std::tuple<std::string, std::string, std::uint32_t>;  // of no frame: empty
+using FrameKey = std::tuple<std::string, std::string, std::uint32_t>;  // empty without a frame
 
 enum class Direction : unsigned char { to_callers, to_callees };
 

@@ -49,7 +49,7 @@ struct NamedStack {
 
   /// The innermost frame of the place and of the package that it called; null if it is above `backward`.
   [[nodiscard]] const FrameName* forward_place() const;
-  /// Of a stack with `backward` that has no forward side: the autograd node.
+  /// The autograd node, for a stack with `backward` and without a forward side.
   [[nodiscard]] const FrameName& backward_node() const;
   bool gathers = false;  ///< FSDP puts together the parameters of `module`
   /// For several stacks shown as this one: the common part of their modules, "layers.*.mlp", or the first and the

@@ -19,7 +19,7 @@ class Walk {
       const std::uint64_t size = store_.blocks.size[live_change.block.value];
       Running& running = running_[device];
       running.recorded = live_change.birth ? running.recorded + size : running.recorded - size;
-      // A change that came with this live change is part of the same state: between the two nothing was ever true.
+      // A change with this live change belongs to the same state: the state between the two never existed.
       if (change_ != store_.totals_changes.end() && change_->with_live_change && change_->change_count == index + 1)
         take_change();
       report(device, live_change.time_ns, index + 1);

@@ -30,7 +30,7 @@ struct Slope {
 /// are neither. 0 for fewer than two values. (Kendall 1938; the statistic of the Mann-Kendall trend test.) O(n^2).
 [[nodiscard]] double kendall_tau(std::span<const double> values);
 
-/// The deviation of kendall_tau() of so many values in an order of chance (Kendall 1938); at least two.
+/// The standard deviation of kendall_tau() for `count` values in random order (Kendall 1938); at least two.
 [[nodiscard]] double kendall_tau_deviation(std::size_t count);
 
 /// Theil's and Sen's estimate: the median of the slopes of all pairs; the interval by Sen (1968), from the normal
@@ -51,7 +51,7 @@ struct ShareTrend {
   /// as shares do.
   Slope over_recording;
   std::uint64_t points = 0;    ///< number of values used
-  std::uint64_t begin_ns = 0;  ///< of the time that they are of
+  std::uint64_t begin_ns = 0;  ///< start of the values' time range
   std::uint64_t end_ns = 0;
 
   static constexpr double kMin = 0.01;  ///< less is no change

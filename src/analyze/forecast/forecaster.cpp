@@ -30,19 +30,19 @@ constexpr double kAgePerTimeLeftSoon = 1.4;
 constexpr double kSoonSeconds = 75;
 constexpr double kSoonSteps = 25;
 constexpr double kSoonForSteps = 300;  // seconds: slower steps leave time
-constexpr double kEarlier = 0.05;      // of its age: so long ago it looked alike
+constexpr double kEarlier = 0.05;      // of its age: time of the earlier comparison
 constexpr double kCriticalSeconds = 60;
 constexpr double kCriticalSteps = 20;
 constexpr double kDependence = 3;
 constexpr double kFlat = 0.02;            // share of used memory: smaller changes are ignored
 constexpr std::size_t kFewestCells = 12;  // minimum to conclude that nothing grows although the peaks rise
-constexpr double kWarmedUp = 0.5;         // of the growth of the first half, that the second one has at most
+constexpr double kWarmedUp = 0.5;         // maximum growth of the second half, relative to the first half's
 constexpr double kBarelySlower = 3;       // times the growth so far: growth that saturates only after so much more
                                           // counts as steady
 constexpr double kFewestToSlow = 16;      // cells: with fewer the two halves of a line differ by chance
-constexpr double kFewRises = 0.5;         // of the cells: fewer are steps
-constexpr double kTeeth = 0.1;            // of the peak, that it goes down by in between
-constexpr double kReleased = 0.5;         // of the least that was used before
+constexpr double kFewRises = 0.5;         // of the cells: fewer rises are steps
+constexpr double kTeeth = 0.1;            // of the peak: minimum fall between peaks
+constexpr double kReleased = 0.5;         // of the earlier minimum
 
 std::optional<double> age_in_steps(const PeakGrowth& growth) {
   if (!growth.steps) return std::nullopt;

@@ -35,7 +35,7 @@ enum class UsagePattern : std::uint8_t {
   unknown = 0,   ///< too few samples
   steady = 1,    ///< no growth
   warm_up = 2,   ///< it grew, and each peak adds less than the one before
-  sawtooth = 3,  ///< it goes up and down, and its peaks do not grow
+  sawtooth = 3,  ///< rises and falls, without growth of its peaks
   level = 4,     ///< it changed once, and is steady since
   growth = 5,    ///< its peaks grow at a steady rate
   steps = 6,     ///< its peaks grow in steps

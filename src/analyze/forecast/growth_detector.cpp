@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kValuesPerSource = 128;
 constexpr double kSecondsPerMinute = 60;
-constexpr std::uint64_t kStepsToDecide = kMinAnalyzedSteps + 4;  // with their warm-up
+constexpr std::uint64_t kStepsToDecide = kMinAnalyzedSteps + 4;  // including their warm-up
 
 Slope times(const Slope& slope, double factor) {
   return {slope.value * factor, slope.low * factor, slope.high * factor};

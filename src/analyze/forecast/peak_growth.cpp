@@ -19,7 +19,7 @@ constexpr double kShortest = 0.25;  // stretches, to the longest at one rate
 constexpr double kLonger = 2;       // factor up to which longer stretches can prove that growth ends
 constexpr double kSaturationMargin = 0.5;
 constexpr double kStepsKnown = 0.5;  // of a stretch
-constexpr double kLittleRoom = 0.9;  // of the limit, that are used
+constexpr double kLittleRoom = 0.9;  // of the limit: minimum usage with little room left
 
 bool is_at_one_rate(const CellGrowth& growth) {
   return growth.later_share >= kSlowest && growth.later_share <= kFastest;
@@ -106,7 +106,7 @@ std::optional<double> saturation_of(const std::vector<PeakGrowth>& stretches, co
 }
 
 constexpr double kLargestJump = 0.2;  // of the growth: six equal ones are growth in steps, four are not
-constexpr double kLastThird = 0.22;   // of the growth, that is at least in the last third of the cells
+constexpr double kLastThird = 0.22;   // of the growth: minimum in the last third of the cells
 constexpr double kFirstThird = 0.1;
 constexpr double kBend = 0.1;       // of the growth: missing part if it began late
 constexpr double kRise = 0.01;      // of the growth: smaller rises are ignored

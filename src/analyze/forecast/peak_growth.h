@@ -37,8 +37,8 @@ struct CellGrowth {
 struct PeakGrowth {
   CellGrowth cells;
   double cell_seconds = 0;
-  double span_seconds = 0;  ///< of that stretch
-  double age_seconds = 0;   ///< for how long they have grown, at other rates too
+  double span_seconds = 0;  ///< duration of that stretch
+  double age_seconds = 0;   ///< duration of the growth, including other rates
   /// Duration of the growth, as evidence that it continues. Limited to the time in which the usage doubled: loading a
   /// model or a data set also fills memory at a steady rate, and ends, but seldom if less than a tenth of the limit is
   /// left and it still grows evenly.
@@ -49,7 +49,7 @@ struct PeakGrowth {
   /// Remaining growth if each stretch adds less than the one before by the same factor; nullopt if it does not.
   std::optional<double> saturates_after;
 
-  /// From the peaks as they are now.
+  /// Bytes from the current peaks to the limit.
   [[nodiscard]] double left_to(std::uint64_t limit_bytes) const {
     return std::max(0.0, static_cast<double>(limit_bytes) - cells.peak_now);
   }

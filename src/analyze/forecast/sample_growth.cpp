@@ -175,10 +175,10 @@ class Stretches {
 };
 
 constexpr std::size_t kFewestFloors = 10;
-constexpr double kFloorsRise = 0.4;      // Kendall's tau
-constexpr double kFloorsSurelyRise = 3;  // times its standard deviation without growth
-constexpr double kLaterRise = 0.8;  // of the rise from the first third to the second, that the next one has at least
-constexpr double kFirstRise = 0.3;  // of the whole rise
+constexpr double kFloorsRise = 0.4;        // Kendall's tau
+constexpr double kFloorsSurelyRise = 3;    // times its standard deviation without growth
+constexpr double kLaterRise = 0.8;         // minimum of a later third's rise, relative to the first rise
+constexpr double kFirstRise = 0.3;         // of the whole rise
 constexpr double kLargestFloorJump = 0.4;  // of the growth
 
 // At one rate: the last third is as much higher as the second one is, or more.

@@ -22,7 +22,7 @@ namespace tidemark {
 struct SampleGrowth {
   Growth cells;  ///< a cell counts as a step
   double cell_seconds = 0;
-  double seconds = 0;                  ///< of the stretch that was looked at
+  double seconds = 0;                  ///< duration of the analyzed stretch
   std::optional<std::uint64_t> steps;  ///< in it
 };
 

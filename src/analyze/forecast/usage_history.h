@@ -11,7 +11,7 @@ namespace tidemark {
 
 /// How much was used at a time.
 struct UsageSample {
-  std::uint64_t time_ns = 0;  ///< of a clock that does not go back; samples come in its order
+  std::uint64_t time_ns = 0;  ///< of a monotonic clock, in ascending order
   std::uint64_t used_bytes = 0;
   std::optional<std::uint64_t> peak_bytes;  ///< maximum since the previous sample, if a recorder observed it
   std::optional<std::uint64_t> steps;       ///< training steps completed by then; nullopt if unknown
@@ -38,7 +38,7 @@ struct UsageGrid {
   std::vector<double> floors;  ///< minimum by cell, filled in the same way
 };
 
-/// Not for charts, which need the same resolution at all times (WatchedUsage of monitor/live): here older data is
+/// Not for charts, which need the same resolution at all times (monitor/watched_usage.h): here older data is
 /// coarser. A sample is merged at a cost independent of the number of samples. Data of age t is kept in spans of about
 /// t / 128 at any sampling rate; three weeks at 10 Hz are 1,750 spans, 136 KiB.
 class UsageHistory {

@@ -230,7 +230,7 @@ FragmentationDevice analyze_device(const Store& store, Symbols& symbols, std::si
 }
 
 constexpr double kMuch = 0.1;            // of the reserved memory
-constexpr double kMaxError = 0.05;       // of the recorded peak reserved, that a replay misses it by
+constexpr double kMaxError = 0.05;       // of the recorded peak reserved: maximum error of a replay
 constexpr std::uint64_t kManySizes = 8;  // with fewer sizes, blocks find a free block of the same size
 
 class AdviceFinder {

@@ -25,7 +25,7 @@ namespace tidemark {
 enum class FragmentationAdviceKind : std::uint8_t {
   empty_cache,          ///< torch.cuda.empty_cache() after a peak that did not come back
   expandable_segments,  ///< blocks of many sizes: segments that grow instead of ones that are too small
-  search,               ///< nothing of this speaks for one setting
+  search,               ///< no evidence for a single setting
   settings,             ///< settings with which a replay reserved less
 };
 inline constexpr EnumName<FragmentationAdviceKind> kFragmentationAdviceNames[] = {
@@ -119,7 +119,7 @@ struct FragmentationDevice {
   FragmentationMeasures at_end;
   std::vector<FragmentationMeasures> over_time;  ///< equally far apart, the last one at the end
   std::optional<ShareTrend> external_trend;      ///< of FragmentationMeasures::external_share over these times
-  UnusedMemory unused;                           ///< how reserved memory that is in no tensor goes on, with its trend
+  UnusedMemory unused;                           ///< pattern and trend of reserved memory that is in no tensor
   std::vector<FragmentationAdvice> advice;       ///< empty if there is no problem, or too little data
   std::vector<MapSegment> map;                   ///< at FragmentationOptions::at; all segments, in order of address
   std::vector<MapSegment> segments;              ///< segments with both blocks and free memory, most free memory first

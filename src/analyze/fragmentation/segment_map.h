@@ -11,7 +11,7 @@
 
 namespace tidemark {
 
-/// A position in the recording: so many changes have happened.
+/// A position in the recording, as numbers of changes up to it.
 struct TracePosition {
   std::uint64_t time_ns = 0;
   std::uint64_t change_count = 0;   ///< of Store::live_changes
@@ -50,7 +50,8 @@ struct MapSegment {
   std::uint64_t size = 0;
   std::uint16_t stream = 0;  ///< index into Store::streams
   std::uint16_t pool = 0;    ///< index into Store::pools
-  StackId stack;             ///< of whoever made the allocator take it; of several blocks, of the first
+  StackId stack;             ///< stack of the request for which the allocator reserved it; of several blocks, the first
+                             ///< one's
   bool expandable = false;
   std::vector<MapBlock> blocks;  ///< in order of address, without gaps; free neighbours are one block
 

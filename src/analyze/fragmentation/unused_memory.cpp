@@ -15,11 +15,11 @@ constexpr std::size_t kShortestStretch = 8;
 constexpr std::size_t kFewestForPeriod = 32;  // fewer values of noise repeat by chance
 constexpr double kMinChange = 0.01;           // of the reserved memory: smaller changes are ignored
 constexpr double kStable = 0.05;              // of the reserved memory, between the minimum and the maximum
-constexpr double kMinTeeth = 0.1;             // of the most unused memory, that a sawtooth goes down by
-constexpr double kGoneDown = 0.75;            // of a peak, that is allocated at most when it is over
+constexpr double kMinTeeth = 0.1;             // of the maximum of unused memory: minimum fall of a sawtooth
+constexpr double kGoneDown = 0.75;            // of a peak: maximum allocated after it
 constexpr double kStillReserved = 0.9;
 constexpr double kHeld = 0.1;        // of the reserved memory
-constexpr double kAfterPeak = 0.25;  // of the time, that has to follow a peak
+constexpr double kAfterPeak = 0.25;  // of the time: minimum time after a peak
 
 struct Part {
   std::size_t from = 0;

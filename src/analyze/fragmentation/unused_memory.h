@@ -58,7 +58,7 @@ inline constexpr std::size_t kMaxUnusedCells = 96;
 /// Two for each cell.
 inline constexpr std::uint64_t kFewestUnusedChanges = 2 * kFewestUnusedCells;
 
-/// Of a device, from the time that it first has reserved memory, not before `begin_ns`, to the end.
+/// For a device, from its first reserved memory, not before `begin_ns`, to the end.
 [[nodiscard]] UnusedCells unused_cells(const Store& store, std::size_t device, std::uint64_t begin_ns);
 
 struct ByteTrend {

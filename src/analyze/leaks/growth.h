@@ -22,7 +22,7 @@ struct StepSpan {
   BlockId block = {};
 
   [[nodiscard]] std::uint32_t boundaries() const { return last - first + 1; }
-  /// Whether the block was made after `warmup` steps and is there at the last of so many boundaries.
+  /// Whether the block was allocated after `warmup` steps and is alive at the last boundary.
   [[nodiscard]] bool is_held(std::uint32_t all_boundaries, std::uint32_t warmup) const {
     return first > warmup && last + 1 == all_boundaries;
   }

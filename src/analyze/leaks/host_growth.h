@@ -8,7 +8,7 @@
 
 namespace tidemark {
 
-/// From the first sample that was looked at to the last one.
+/// From the first analyzed sample to the last one.
 struct HostGrowth {
   /// The other processes of the job, by PSS: workers that copy pages as they write to them, too. Otherwise the
   /// anonymous memory of the recorded process.
@@ -17,7 +17,7 @@ struct HostGrowth {
   std::uint64_t to_bytes = 0;
   std::uint64_t from_ns = 0;
   std::uint64_t to_ns = 0;
-  double bytes_per_second = 0;     ///< of the line of Theil and Sen
+  double bytes_per_second = 0;     ///< slope of the line of Theil and Sen
   std::uint64_t tensor_bytes = 0;  ///< growth of the recorded process's CPU tensors in the same time
 };
 

@@ -9,8 +9,8 @@
 namespace tidemark {
 namespace {
 
-/// So many steps leave blocks that are freed in one step, and so many times: else it may be one batch that is split, or
-/// the end of the program.
+/// Minimum number of steps whose blocks are freed in one step, and of such frees: otherwise it may be one split batch,
+/// or the end of the program.
 constexpr std::size_t kMinSteps = 4;
 constexpr std::size_t kMinTimes = 2;
 constexpr std::size_t kNever = std::numeric_limits<std::size_t>::max();
@@ -57,7 +57,7 @@ std::vector<KeptTogether> find_kept_together(const Store& store, const TrainingS
 }
 
 KeptAtOnce most_at_once(const Store& store, const std::vector<EarlierFree>& kept) {
-  std::map<std::uint64_t, std::vector<std::pair<BlockId, bool>>> changes;  // by time: true: it is kept from then on
+  std::map<std::uint64_t, std::vector<std::pair<BlockId, bool>>> changes;  // by time; true: kept from then on
   for (const EarlierFree& away : kept) {
     changes[away.from].emplace_back(away.block, true);
     changes[away.to].emplace_back(away.block, false);

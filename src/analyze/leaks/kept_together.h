@@ -19,8 +19,8 @@ namespace tidemark {
 /// The blocks of one stack on one device that outlive their step and are freed together.
 struct KeptTogether {
   StackId stack;
-  std::uint32_t steps = 0;          ///< of so many, at most, are the blocks that one step frees
-  std::uint32_t times = 0;          ///< so many steps free blocks of several ones
+  std::uint32_t steps = 0;          ///< maximum number of steps whose blocks are freed in one step
+  std::uint32_t times = 0;          ///< number of steps that free blocks of several steps
   std::vector<EarlierFree> blocks;  ///< as if each were freed when its step ends; in order of birth for each free
 };
 

@@ -40,7 +40,7 @@ namespace tidemark {
 /// Growth of leaks, restricted to blocks with a common property.
 struct OwnedGrowth {
   BlockOwner owner;
-  double bytes_per_step = 0;     ///< of each leak the share that they have of its held bytes
+  double bytes_per_step = 0;     ///< for each leak, in proportion to their share of its held bytes
   std::uint64_t held_bytes = 0;  ///< at the last step's start, in blocks born after warm-up
   std::uint64_t held_blocks = 0;
 };
@@ -153,13 +153,13 @@ struct LeakObject {
 struct KeptSite {
   Device device;
   NamedStack stack;
-  std::uint32_t steps = 0;  ///< of so many, at most, are the blocks that one step frees
+  std::uint32_t steps = 0;  ///< maximum number of steps whose blocks are freed in one step
   std::uint32_t times = 0;  ///< so often they are freed
   std::uint64_t bytes = 0;  ///< at most at one time, after the steps that made them
   std::uint64_t blocks = 0;
 };
 
-/// Of one device.
+/// Growth by owner on one device.
 struct DeviceOwners {
   Device device;
   GrowthByOwner growth;
@@ -190,7 +190,7 @@ struct Leaks {
   std::vector<LeakSite> non_leak_growth;  ///< growth that is not a leak; most bytes held first
   std::uint64_t kept_over_steps_count = 0;
   std::vector<KeptSite> kept_over_steps;  ///< sites above the threshold of advice (is_worth_advice), most bytes first
-  std::vector<HostGrowth> host_growth;    ///< from the warm-up to the last step: no part of the verdict
+  std::vector<HostGrowth> host_growth;    ///< from the warm-up to the last step; does not affect the verdict
 };
 
 /// Fails when the recording does not contain the requested device or the property to group by, or when step_starts_ns

@@ -48,7 +48,7 @@ struct HeldPass {
   BlockId last;                        ///< the one that was made last
   BlockId graph_end;                   ///< the activation with which the last autograd node was created
   std::uint64_t held_bytes = 0;        ///< of activations
-  std::uint64_t activation_bytes = 0;  ///< of all that were made up to `last`, held or not
+  std::uint64_t activation_bytes = 0;  ///< total of those allocated up to `last`, held or not
   std::uint64_t first_sequence = 0;    ///< of the held activations: the autograd node that would be made next
   std::uint64_t last_sequence = 0;
 };

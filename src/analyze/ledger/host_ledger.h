@@ -30,7 +30,7 @@ enum class HostPart : std::uint8_t {
   process,          ///< anonymous memory of a process of the job; for a forked one, pages it does not share
   job_processes,    ///< the sum over the job's smaller processes
   other_processes,  ///< the sum over all other processes
-  shared_memory,  ///< shared memory and files of tmpfs, whoever has it mapped: batches of DataLoader workers, /dev/shm
+  shared_memory,  ///< shared memory and files of tmpfs, mapped by any process: batches of DataLoader workers, /dev/shm
   page_cache,     ///< pages of files; the kernel takes most of them back when memory is short
   kernel,
   sockets,
@@ -79,13 +79,13 @@ struct HostBreakdown {
   std::uint64_t time_ns = 0;
   HostScope scope = HostScope::machine;
   std::optional<std::uint64_t> used_bytes;
-  std::optional<std::uint64_t> limit_bytes;       ///< of the machine all that it has
+  std::optional<std::uint64_t> limit_bytes;       ///< for the machine: its total memory
   std::optional<std::uint64_t> available_bytes;   ///< on the machine: memory available to programs without swapping
   std::vector<HostLine> lines;                    ///< processes, most bytes first; then the other parts, in their order
   std::optional<std::int64_t> unexplained_bytes;  ///< negative if the known parts exceed the used memory
   // Not in the sum.
   std::optional<std::uint64_t> swap_bytes;
-  std::optional<std::uint64_t> locked_bytes;  ///< by mlock(), by all processes of the job; in the lines too
+  std::optional<std::uint64_t> locked_bytes;  ///< by mlock(), by all processes of the job; included in the lines
   std::optional<std::uint64_t> pinned_bytes;  ///< by drivers that report it to the kernel, for all processes of the
                                               ///< job; included in the lines
   /// Pinned by CUDA for the recorded process, from its calls. The kernel does not count it for a process.
@@ -151,7 +151,7 @@ struct HostLedgers {
   std::optional<HostBreakdown> last;  ///< the last sample that contains the recorded process
   std::optional<HostBreakdown> at;    ///< the sample selected by HostQuery::at_ns
   std::vector<HostPoint> points;
-  std::vector<HostKill> kills;  ///< the first so many
+  std::vector<HostKill> kills;  ///< the first ones
 
   [[nodiscard]] bool empty() const { return !peak && kills.empty(); }
 };

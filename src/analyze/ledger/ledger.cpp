@@ -164,7 +164,7 @@ class LedgerBuilder {
  public:
   LedgerBuilder(const LedgerTarget& target, MemoryOwners& owners) : target_(target), owners_(owners) {}
 
-  // Of a device that has a peak.
+  // For a device that has a peak.
   [[nodiscard]] LedgerBreakdown build_peak(const DeviceSamples& samples) const {
     LedgerBreakdown ledger = build(*samples.peak);
     ledger.transient_peak_bytes = samples.transient_peak_bytes;

@@ -46,7 +46,7 @@ struct LedgerDevice {
   std::optional<std::uint64_t> total_bytes;
   LedgerBreakdown breakdown;
   std::vector<std::string> libraries;  ///< libraries with the most bytes over time; not safe to print
-  std::vector<LedgerPoint> points;  ///< of equal stretches of time, the first sample with the most used bytes in each
+  std::vector<LedgerPoint> points;  ///< for equal stretches of time, the first sample with the most used bytes in each
 };
 
 /// The host as a device named kHostDevice.
@@ -75,8 +75,8 @@ struct LedgerExtremes {
   std::optional<LedgerBreakdown> end;
 };
 
-/// Of the devices with samples that the process used, or of the requested one. `samples`: of the same recording, chosen
-/// by a LedgerCollector with the default query.
+/// For the devices with samples that the process used, or for the requested one. `samples`: of the same recording,
+/// selected by a LedgerCollector with the default query.
 [[nodiscard]] std::vector<LedgerExtremes> ledger_extremes(const Overview& overview,
                                                           const std::vector<DeviceSamples>& samples,
                                                           const std::optional<std::string>& device);

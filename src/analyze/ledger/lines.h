@@ -46,7 +46,7 @@ enum class LedgerCaveat : std::uint8_t {
   device_not_sampled,     ///< there are samples, but none is known to be of this device
   no_sample_yet,          ///< the first was taken later
   used_unknown,           ///< the driver never reported the used memory of the device
-  no_events,              ///< nothing was recorded: there is no time to look at
+  no_events,              ///< nothing was recorded: there is no time to analyze
   reserved_unknown,       ///< the memory reserved by PyTorch was not known yet
   allocator_unknown,      ///< the program's index of the device is unknown: only data of the driver
   libraries_in_context,   ///< no calls to the driver were recorded: `tidemark run --driver on` would split the context

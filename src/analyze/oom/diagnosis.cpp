@@ -104,7 +104,7 @@ bool cached_would_do(const OomFailure& failure) {
   return *failure.cached >= failure.request.bytes;
 }
 
-// In use outside PyTorch, as far as it is proven and more than any program takes. 0: nothing is.
+// Memory outside PyTorch beyond any program's own needs, as far as it is proven. 0: none.
 std::uint64_t taken_by_others(const OomFailure& failure) {
   if (failure.refused_by != OomRefusedBy::device) return 0;
   const std::uint64_t half = (*failure.missing + 1) / 2;
@@ -211,7 +211,7 @@ class FixFinder {
     return fix;
   }
 
-  // Whether the request passes once the driver has got so much back.
+  // Whether the request succeeds after this number of bytes was returned to the driver.
   [[nodiscard]] bool passes_with(std::uint64_t released) const {
     const OomRequest& request = failure_.request;
     switch (failure_.refused_by) {

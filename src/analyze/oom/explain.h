@@ -66,12 +66,12 @@ struct OomFinding {
 enum class OomFixKind : std::uint8_t {
   free_blocks,         ///< these blocks of one stack, the newest ones, not alive then
   stop_leak,           ///< without the leaked memory
-  free_device,         ///< so much less in use outside PyTorch
-  raise_limit,         ///< by so much at most
+  free_device,         ///< less memory used outside PyTorch, by this size
+  raise_limit,         ///< raise the limit, by at most this size
   empty_private_pool,  ///< free segments of private pools released before
   empty_cache_before,  ///< free segments released before the CUDA graph was captured
   same_stream,         ///< the request made on the stream with a free block of this size
-  smaller_request,     ///< the request by so much smaller
+  smaller_request,     ///< reduce the request by this size
   expandable,          ///< expandable_segments:True: free handles of this total size could have been released
   settings,            ///< other allocator settings, with which a replay met the request
 };

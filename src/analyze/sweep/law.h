@@ -60,7 +60,7 @@ class Law {
 
   [[nodiscard]] const std::vector<LawTerm>& terms() const { return terms_; }
   [[nodiscard]] std::size_t points() const { return points_; }
-  /// Of the trials, each predicted by the law that would have been found without it: |predicted - bytes| / bytes.
+  /// Median over the trials, each predicted by the law found without it: |predicted - bytes| / bytes.
   [[nodiscard]] double median_error_share() const;
   [[nodiscard]] double largest_error_share() const;
   /// Bytes, at least 0; nullopt for a group without trials.

@@ -71,7 +71,7 @@ struct Sweep {
 /// Whether a combination of values, one for each argument, is tried; empty: all are.
 using KeepsCombination = std::function<bool(const std::vector<std::string>& values)>;
 
-/// All combinations that are kept, without results. At most so many as a std::size_t holds.
+/// Adds all kept combinations, without results. Their number is limited to a std::size_t.
 void add_combinations(Sweep& sweep, const KeepsCombination& keeps = nullptr);
 
 /// Finds the laws, and predicts rows without peaks.

@@ -98,7 +98,7 @@ struct HostTimeline {
   /// The kept samples of `rss` that have its parts: about as many. Empty: none have.
   std::vector<ResidentPoint> resident = {};
 
-  /// Of the last sample that is kept.
+  /// Time of the last kept sample.
   [[nodiscard]] std::uint64_t end_ns() const;
 };
 

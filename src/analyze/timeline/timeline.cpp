@@ -151,7 +151,7 @@ void walk_chosen(const Store& store, const BlockFilter& filter, const Visit& vis
   }
 }
 
-// Devices that hold nothing but the chosen blocks.
+// Devices restricted to the selected blocks.
 std::vector<DeviceSummary> chosen_devices(const Store& store, const BlockFilter& filter) {
   if (filter.all()) return store.devices;
   std::vector<DeviceSummary> devices;
@@ -190,7 +190,7 @@ class SiteOfStack {
     for (std::size_t site = 0; site < sites.size(); ++site) sites_.emplace(shown_place(sites[site].stack), site);
   }
 
-  // The number of sites stands for all others.
+  // Returns the number of sites for all other stacks.
   std::size_t operator()(StackId stack) {
     std::optional<std::size_t>& known = known_[std::min<std::size_t>(stack.value, known_.size() - 1)];
     if (!known) {

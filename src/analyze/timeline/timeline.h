@@ -23,7 +23,7 @@ namespace tidemark {
 
 struct TimelineOptions {
   std::optional<std::string> device;  ///< only this one: "cuda:0"
-  std::size_t points = 2000;          ///< at most so many for each device; at least 8
+  std::size_t points = 2000;          ///< maximum number for each device; at least 8
   /// If it selects some blocks, the points cover only these: reserved memory is unknown.
   BlockFilter filter = {};
 };
@@ -50,7 +50,7 @@ struct TimelineLayers {
   /// The largest ones at the device's peak, largest first; categories and phases: all, in their order.
   std::vector<Layer> layers;
   std::vector<std::uint64_t> other;       ///< of others
-  std::vector<std::uint64_t> unrecorded;  ///< in no recorded block
+  std::vector<std::uint64_t> unrecorded;  ///< not in any recorded block
 };
 
 struct TimelineSeries {
@@ -83,7 +83,7 @@ struct TimelineOutOfMemory {
 
 /// A step of training, or several if there are more than can be listed.
 struct TimelineStep {
-  std::uint64_t number = 0;  ///< of the first, as `leaks` counts them
+  std::uint64_t number = 0;  ///< number of the first step, as in `leaks`
   std::uint64_t begin_ns = 0;
 };
 

@@ -27,7 +27,7 @@ std::uint64_t gap_between(std::uint64_t left, std::uint64_t right) {
   return left < right ? right - left : left - right;
 }
 
-// On one machine: a pid means nothing on another.
+// Host and pid: a pid is only unique on one machine.
 using Process = std::pair<std::string, std::int64_t>;
 
 class RankComparer {

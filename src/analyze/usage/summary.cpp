@@ -77,7 +77,7 @@ Result<Summary> analyze_summary(const Overview& overview, Symbols& symbols, cons
       added.categories = categories_of(*known, added.totals.device);
     }
     if (options.holders.all() && device < options.owners.advice.size()) added.advice = options.owners.advice[device];
-    // Of chosen blocks too, shares are of the device's peak.
+    // For selected blocks too, shares are relative to the device's peak.
     for (CategoryBytes& category : added.categories) {
       if (options.holders.all()) break;
       category.share = share_of(category.bytes, added.totals.peak_allocated_bytes).value_or(0);

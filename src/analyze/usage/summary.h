@@ -26,8 +26,8 @@ namespace tidemark {
 struct SummaryOptions {
   std::optional<std::string> device;  ///< only this one: "cuda:0"
   std::size_t top = 10;               ///< call sites to list for each device; 0 = all
-  /// Of the same recording, for the ledgers: as a LedgerCollector chose them while it was read, or collect_samples()
-  /// from a Store.
+  /// Of the same recording, for the ledgers: selected by a LedgerCollector while it was read, or collect_samples() from
+  /// a Store.
   std::vector<DeviceSamples> samples = {};
   HostUsage host = {};            ///< of the same recording
   HostLedgers host_ledgers = {};  ///< of the same recording
@@ -36,7 +36,7 @@ struct SummaryOptions {
   std::optional<std::uint64_t> rank = {};    ///< rank to show in detail
   PeakOwners owners = {};                    ///< categories and advice; unknown ones are left out
   std::shared_ptr<const Store> blocks = {};  ///< of the recording, if `holders` are not the default ones
-  Holders holders = {};                      ///< to list in place of all call sites
+  Holders holders = {};                      ///< lists owners instead of all call sites
 };
 
 /// With the call sites, or owners, that held memory at the peak; shares are of the peak.

@@ -31,7 +31,7 @@ class PeakReplay {
       const std::size_t device = store_.blocks.device[block];
       const std::uint64_t size = left_out_[block] ? 0 : store_.blocks.size[block];
       now_[device].recorded += live_change.birth ? size : 0 - size;
-      // A change that came with this live change is part of the same state: between the two nothing was ever true.
+      // A change with this live change belongs to the same state: the state between the two never existed.
       if (change != store_.totals_changes.end() && change->with_live_change && change->change_count == index + 1) {
         now_[change->device].unrecorded = static_cast<std::uint64_t>(change->unrecorded);
         ++change;

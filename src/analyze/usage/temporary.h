@@ -19,7 +19,7 @@
 namespace tidemark {
 
 struct TemporaryOptions {
-  /// A block is temporary when it is freed after at most so many other allocations on its device (as memray's
+  /// A block is temporary if it is freed after at most this number of other allocations on its device (as memray's
   /// --temporary-allocation-threshold counts, there for each thread).
   std::uint64_t within = 1;
   std::optional<std::string> device;         ///< only this one: "cuda:0"

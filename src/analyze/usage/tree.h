@@ -26,7 +26,7 @@ struct TreeOptions {
   double min_share = 0.01;            ///< leave out nodes below this share of the section
   bool by_count = false;              ///< order and shares by number of blocks instead of bytes
   bool skip_interpreter = false;      ///< leave out native frames above Python code, which only run it
-  /// Leave out all frames but the Python code of the user's project; what they allocate counts as their caller's own.
+  /// Leave out all frames except Python code of the user's project; their allocations count as their caller's own.
   bool project_only = false;
   BlockFilter filter = {};
   const OwnerGroups* groups = nullptr;  ///< places stacks below their owners; by module: a tree of modules

@@ -24,8 +24,8 @@ inline void use_large_pages(const void* begin, std::size_t bytes) {
   if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
 }
 
-/// Gives a full column more room. `share_read` of the file was read: a large column is given about the room that the
-/// whole file will need, so that it is copied seldom. Nothing is written there, so it costs no memory yet.
+/// Grows a full column. `share_read` of the file was read: a large column gets about the capacity that the whole file
+/// will need, to avoid copies. The capacity is not written, so it costs no memory yet.
 template <typename T>
 [[gnu::noinline]] void grow_column(std::vector<T>& column, double share_read) {
   constexpr std::size_t kLarge = 1U << 16;
@@ -94,8 +94,8 @@ class IdIndex {
   std::size_t used_ = 0;
 };
 
-/// Open addressing with linear probing, at most half full; erasing moves the followers back, so nothing is left behind.
-/// The hash has a random factor: addresses come from files, and no file may choose its collisions. Not thread-safe.
+/// Open addressing with linear probing, at most half full; erasing moves later entries back, without tombstones. The
+/// hash has a random factor, so that untrusted files cannot provoke collisions. Not thread-safe.
 class AddressTable {
  public:
   static constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();

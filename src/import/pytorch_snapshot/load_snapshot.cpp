@@ -363,7 +363,7 @@ SnapshotFacts replay_events(const Snapshot& snapshot, const Take& take, const st
     slots += events.finish();
     facts.marks.insert(facts.marks.end(), events.marks.begin(), events.marks.end());
     if (!snapshot.recorded_devices.empty()) {
-      // Pages that blocks used are there from the start, and blocks lie anywhere in them.
+      // Pages used by blocks exist from the start, and blocks lie anywhere in them.
       summary.quality.initial_segments = 0;
       summary.quality.unexplained_gaps = 0;
     }

@@ -31,7 +31,7 @@ class AnalysisRun {
   virtual Result<void> add(const Store& recording, Symbols& symbols, const AnalysisOptions& options) = 0;
   /// All results as JSON. Other formats: report/formats.h.
   [[nodiscard]] virtual Result<std::string> json() const = 0;
-  /// Whether the options ask to watch for something, and it was found.
+  /// Whether a check requested by the options has failed.
   [[nodiscard]] virtual bool check_failed(const AnalysisOptions& options) const = 0;
 };
 

@@ -60,7 +60,7 @@ class KeyTable {
     if (here) add(*inside, items + ".");
   }
 
-  // How a path goes on from there to an object inside.
+  // Continuation of a path to an object inside.
   static std::string brackets(const ValueType& type) {
     if (type.kind == ValueType::Kind::list) return "[]" + brackets(type.of.front());
     if (type.kind == ValueType::Kind::keyed) return ".KEY" + brackets(type.of.front());

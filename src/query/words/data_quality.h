@@ -19,7 +19,7 @@ struct QualityTemplate {
 
 [[nodiscard]] const QualityTemplate& quality_template(QualityId id);
 
-/// Whether nothing is missing but the events that are still to come.
+/// Whether only later events are missing.
 [[nodiscard]] bool is_still_recorded(const DataQuality& quality);
 
 /// "complete", "complete except while paused", "still recording" or "events are missing".

@@ -72,7 +72,7 @@ std::string main_cause_text(const OomFailure& failure) {
   return fmt::format("{} allocated, {} more than available", format_bytes(failure.allocated), bytes);
 }
 
-// Of the fastest leak, or of the autograd graphs that it is a part of.
+// Text on the fastest leak, or on the autograd graphs that contain it.
 std::string leaking_text(const OomFailure& failure) {
   const LeakSite& first = failure.leaks.front();
   const bool in_object = first.object < failure.leak_objects.size();

@@ -100,7 +100,7 @@ std::string samples_text(std::uint64_t samples) {
 }
 
 std::string confidence_text(const RiskAssessment& risk) {
-  constexpr double kMaxPercent = 99;  // nothing is certain
+  constexpr double kMaxPercent = 99;  // no forecast is certain
   if (!risk.confidence) return "";
   return fmt::format(", confidence {:.0f}%", std::min(kMaxPercent, *risk.confidence * 100));
 }

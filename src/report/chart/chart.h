@@ -19,7 +19,7 @@ namespace tidemark {
 
 enum class ChartFormat : std::uint8_t { png, svg };
 
-/// Of "png" or "svg".
+/// Parses "png" or "svg".
 [[nodiscard]] constexpr ChartFormat chart_format(std::string_view name) {
   return name == "svg" ? ChartFormat::svg : ChartFormat::png;
 }
@@ -44,7 +44,7 @@ Result<std::string> draw_sweep_curves(const Sweep& sweep, ChartFormat format);
 Result<std::string> draw_sweep_fits(const Sweep& sweep, ChartFormat format);
 
 enum class UsageTimes : std::uint8_t {
-  since_begin = 0,  ///< of watching
+  since_begin = 0,  ///< since the beginning of monitoring
   of_day = 1,       ///< UTC, by MachineState::wall_ns()
 };
 /// How much of each watched device was used over time, and a heat map of all of them. Devices without samples have no

@@ -37,8 +37,8 @@ enum class Tone : unsigned char { heading, quiet, warning, error };
 /// `text` in the tone's colour, or unchanged without colours.
 [[nodiscard]] std::string paint(const Terminal& terminal, Tone tone, std::string_view text);
 
-/// Shows nothing in the first second, and nothing at all when stderr is no terminal. The line is erased when the
-/// returned object (and all its copies) goes. `doing`: "Reading"; kept by reference.
+/// Shows nothing in the first second, and nothing at all if stderr is not a terminal. The line is erased when the
+/// returned object and all its copies are destroyed. `doing`: "Reading"; kept by reference.
 [[nodiscard]] Progress make_progress(const std::string& path, const char* doing = "Reading");
 
 }  // namespace tidemark

@@ -26,7 +26,7 @@ inline constexpr char kPinnedRequest[] = "unknown: PyTorch rounds each up to a p
 [[nodiscard]] std::string fact(const char* label, const std::string& value, const Terminal& terminal);
 [[nodiscard]] std::string fact(const char* label, const FittedText& value, const Terminal& terminal);
 
-/// "Data quality: complete", or its issues, one a line.
+/// "Data quality: complete", or its issues, one per line.
 [[nodiscard]] std::string quality_text(const DataQuality& quality, const Terminal& terminal);
 
 /// The same for a first screen: only problems, in few lines; empty if the recording is complete.
@@ -40,7 +40,7 @@ inline constexpr char kPinnedRequest[] = "unknown: PyTorch rounds each up to a p
 /// A table of changes, and whether each would have been enough for the request that failed.
 [[nodiscard]] std::string advice_text(const std::vector<OomAdvice>& list, const Terminal& terminal);
 
-/// Who was killed for lack of host memory, and why; nothing without any.
+/// Processes killed for lack of host memory, with the reason; empty without any.
 [[nodiscard]] std::string kills_text(std::span<const HostKill> kills, const Terminal& terminal);
 
 /// "Next: tidemark explain run.tide  # PURPOSE": the last line of a report, to be pasted. `arguments`: "explain", or

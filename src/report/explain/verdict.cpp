@@ -36,7 +36,7 @@ std::string memory_line(const OomFailure& failure, std::optional<std::uint64_t> 
                             bytes_text(failure.device_free), bytes_text(failure.outside));
 }
 
-// The newest blocks of a stack are no change that anybody can make: they come last. A leak's call site comes first.
+// Freeing the newest blocks of a stack is not an actionable change: last. A leak's call site comes first.
 int rank_of(const OomFix& fix) {
   switch (fix.kind) {
     case OomFixKind::stop_leak:

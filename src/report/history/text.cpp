@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kMaxListed = 10;
 
-// Times of a file that somebody else wrote may be any.
+// A file of unknown origin may contain any times.
 std::string time_text(std::int64_t time_ms) {
   constexpr std::int64_t kMaxTimeMs = 253'402'300'799'000;  // the year 9999
   if (time_ms <= 0 || time_ms > kMaxTimeMs) return "n/a";

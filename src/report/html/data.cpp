@@ -72,7 +72,7 @@ std::string data_block(const std::vector<PageContents>& pages, const RankCompari
     if (contents.is_detailed()) document["recordings"].push_back(contents_json(contents));
   }
   const std::string json = document.dump(-1, ' ', true, Json::error_handler_t::replace);
-  // Angle brackets stand in strings only; without them nothing in a script element ends it or opens a comment.
+  // Angle brackets occur only in strings; escaped, nothing in a script element ends it or opens a comment.
   std::string safe;
   safe.reserve(json.size() + json.size() / 64);
   for (const char letter : json) {

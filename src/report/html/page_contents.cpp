@@ -99,7 +99,8 @@ bool halve_tree(TreeSection& section) {
   for (const TreeNode& node : section.nodes) bytes.push_back(node.bytes);
   const auto middle = bytes.begin() + static_cast<std::ptrdiff_t>(bytes.size() / 2);
   std::nth_element(bytes.begin(), middle, bytes.end());
-  // Callees hold no more than their callers: below a node that goes, all go. Equals stay or go together.
+  // Callees hold no more than their callers: below a removed node, all are removed. Equal ones are kept or removed
+  // together.
   std::uint64_t least = *middle;
   if (*std::min_element(bytes.begin(), bytes.end()) == least) ++least;
   std::vector<TreeNode> kept;
@@ -157,7 +158,7 @@ Result<PageContents> collect_page_contents(const Store& store, Symbols& symbols,
   contents.summary = std::move(*summary);
   contents.recording = contents.summary.recording;
   if (!contents.is_detailed()) return contents;
-  // The device is there, as the summary found: nothing below can fail.
+  // The device exists, as the summary succeeded: nothing below can fail.
   contents.timeline = *analyze_timeline(store, symbols, {options.device, options.points, chosen});
   if (owners == nullptr) owners = owners_of(store, attribution);
   contents.timeline.bands = find_bands(store, *owners, options.points);

@@ -34,7 +34,7 @@ struct PageOptions {
   std::optional<std::string> device;  ///< only this one: "cuda:0"
   std::size_t points = 1200;          ///< of the timeline, for each device
   std::size_t rows = 25;              ///< stacks at the peak to list for each device; the other lists have at most 10
-  std::optional<std::uint64_t> rank = {};  ///< of others the summary only
+  std::optional<std::uint64_t> rank = {};  ///< for other ranks only the summary
   FilterOptions filter = {};               ///< selects the blocks of the lists, charts and findings
   double min_share = 0.001;                ///< of the device's memory at its peak: smaller calls are left out
 };
@@ -88,7 +88,7 @@ bool halve(PageContents& contents);
 /// Minimum size of this recording in the page: with lists shortened by halve() as far as possible.
 [[nodiscard]] std::size_t least_bytes(PageContents contents);
 
-/// `count` recordings of so many are more than a page may hold.
+/// Error for `count` of `of` recordings that are too large for a page.
 [[nodiscard]] Error too_large_error(std::size_t count, std::size_t of);
 
 /// Keeps the first `kept` segments of a map.

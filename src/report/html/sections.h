@@ -10,7 +10,7 @@
 
 namespace tidemark::html {
 
-/// The out-of-memory error of a run that failed, in a line; nothing for others.
+/// The out-of-memory error of a failed run, in a line; nothing for other runs.
 void add_verdict(std::string& out, const PageContents& contents);
 void add_summary(std::string& out, const PageContents& contents, const std::string& id);
 /// Owners of the memory at the peak; empty if unknown.

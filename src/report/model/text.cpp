@@ -85,7 +85,7 @@ bool is_within(const std::string& inner, const std::string& outer) {
   return inner.starts_with(outer) && (inner.size() == outer.size() || inner[outer.size()] == '.');
 }
 
-/// The tree of modules, of equal blocks the first. A module that has nothing but one other is one row with it.
+/// The tree of modules; of equal blocks only the first. A module with a single child shares a row with it.
 class ModuleRows {
  public:
   ModuleRows(const ModelFacts& facts, std::size_t depth) : facts_(facts), depth_(depth) {

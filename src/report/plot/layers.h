@@ -52,7 +52,7 @@ class LayerStack {
 /// The overall maximum; 0 without layers.
 [[nodiscard]] std::uint64_t highest_bytes(const std::vector<PlotLayer>& layers);
 
-/// "allocated 1.2 GiB" of each layer that is there at the point.
+/// "allocated 1.2 GiB" for each layer that is not empty at the point.
 [[nodiscard]] std::vector<std::string> layer_words(const std::vector<PlotLayer>& layers, std::size_t index);
 
 /// Fills them, with a key for each.

@@ -119,7 +119,7 @@ Plot usage_heat_map(const MachineState& state, const TimeFrame& frame) {
   plot.description = "How much of each device was used over time";
   double top = 0;
   for (const WatchedDevice& device : state.devices) {
-    // By their keys: there is no room for "GPU 0 instance 1".
+    // By their keys, because there is no room for "GPU 0 instance 1".
     plot.margin.push_back({top + kHeatCell / 2, device.is_host ? "host" : shown("GPU " + device.key, 16)});
     add_heat_row(plot, device, top, duration_ns);
     top += kHeatRow;

@@ -66,7 +66,7 @@ void draw_table_of(const Region& region, const DeviceHolders& device, const View
                                      {.heading = "CHANGE", .width = 11},
                                      {.heading = "BLOCKS", .width = 9},
                                      {.heading = kHeadings[state.order], .left = true, .sorted = true}};
-  // Of a stack that is too long the place stays and the callers go, not its middle.
+  // A stack that is too long keeps its place and loses its callers, not its middle.
   const std::size_t room = last_width(columns, region.width());
   std::vector<ListRow> rows;
   for (const Holder& holder : *holders) {

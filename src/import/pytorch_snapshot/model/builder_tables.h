@@ -19,7 +19,7 @@ namespace tidemark::pytorch {
 /// A list or dict that is neither a frame, a trace entry nor a block: the few containers of a snapshot.
 struct Container {
   bool is_dict = false;
-  bool used = false;  ///< became part of the result; nothing does twice, or small files would make large results
+  bool used = false;  ///< became part of the result; only once, or small files could produce large results
   Tag run_of = Tag::unset;
   std::uint32_t first = 0;
   std::uint32_t count = 0;
@@ -116,7 +116,7 @@ class EntryColumns {
     const Column& column = column_of(first);
     return column.first == first && column.entries.size() == size;
   }
-  /// Moves a column out: its entries are gone then.
+  /// Moves a column out, with its entries.
   std::vector<TraceEntry> take_column(std::uint32_t first) { return std::move(column_of(first).entries); }
 
  private:

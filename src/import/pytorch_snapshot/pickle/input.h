@@ -14,7 +14,7 @@ namespace tidemark::pytorch {
 /// Not thread-safe.
 class PickleInput {
  public:
-  /// This much memory after end() may be read, whatever is there.
+  /// This number of bytes after end() is readable, with any content.
   static constexpr std::size_t kPadding = 16;
 
   /// `progress` is called now and then with (bytes done, bytes in all) of the file; may be empty.
@@ -28,7 +28,7 @@ class PickleInput {
   /// fewer only at the end of the stream or after an error. Memory grows with the bytes that are really there.
   void advance(const std::uint8_t* at, std::size_t size);
 
-  /// Of a byte in the window: from the beginning of the stream.
+  /// Offset of a byte in the window from the beginning of the stream.
   [[nodiscard]] std::uint64_t offset_of(const std::uint8_t* at) const {
     return offset_ + static_cast<std::uint64_t>(at - begin());
   }

@@ -114,8 +114,8 @@ class Unpickler {
   /// `tables` gets the texts, wide numbers and pairs that values refer to.
   Unpickler(PickleInput& input, PickleTables& tables, ContainerBuilder& builder);
 
-  /// Carries out the pickle up to its STOP, and returns the value it stands for. The error is a sentence with the
-  /// offset and without the file's name; when input.failure() is set, that is the cause.
+  /// Runs the pickle up to its STOP, and returns its value. The error is a sentence with the offset and without the
+  /// file's name; if input.failure() is set, that is the cause.
   Result<PickleValue> run();
 
   /// How far in the stream it is: after run(), behind the pickle.

@@ -10,7 +10,7 @@
 namespace tidemark::pytorch {
 
 enum class Tag : std::uint8_t {
-  unset,  ///< only in the memo: nothing was put there
+  unset,  ///< only in the memo: an empty slot
   none,
   boolean,       ///< id: 0 or 1
   integer,       ///< within 60 bits
@@ -19,7 +19,7 @@ enum class Tag : std::uint8_t {
   text,          ///< id: of TextTable
   pair,          ///< a tuple of two integers that are not negative; id: of PairTable
   frame,         ///< a frame's dict, made by the ContainerBuilder; id: LocationId
-  // From here on, more may be put into the value after it was memoized.
+  // From here on, items may be added to the value after it was memoized.
   empty_list,
   empty_dict,
   // Made by the ContainerBuilder:
@@ -57,7 +57,7 @@ class PickleValue {
   [[nodiscard]] constexpr Tag tag() const { return static_cast<Tag>(bits_ & 0xF); }
   [[nodiscard]] constexpr std::uint32_t id() const { return static_cast<std::uint32_t>(bits_ >> 32); }
   [[nodiscard]] constexpr std::int64_t integer() const { return static_cast<std::int64_t>(bits_) >> 4; }
-  /// Of Tag::boolean.
+  /// For Tag::boolean.
   [[nodiscard]] constexpr bool boolean() const { return id() != 0; }
   /// 0: never memoized; else the memo's index + 1, or kFetched.
   [[nodiscard]] constexpr std::uint32_t slot() const { return static_cast<std::uint32_t>(bits_) >> 4; }

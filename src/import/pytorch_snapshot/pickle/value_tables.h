@@ -66,7 +66,7 @@ class NumberTable {
     return PickleValue::fits(value) ? PickleValue::of_integer(value)
                                     : wide(static_cast<std::uint64_t>(value), value < 0);
   }
-  /// Of 2^63 or more.
+  /// For 2^63 or more.
   PickleValue large_integer(std::uint64_t value) { return wide(value, false); }
   PickleValue real(double value) {
     reals_.push_back(value);

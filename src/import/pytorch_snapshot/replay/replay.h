@@ -25,8 +25,8 @@ struct ReplayQuality {
   std::uint64_t initial_bytes = 0;
   std::uint64_t initial_segments = 0;
   bool has_entries = true;
-  std::uint64_t uncertain_blocks = 0;  ///< of the initial ones: they may be larger or smaller than taken
-  std::uint64_t uncertain_bytes = 0;   ///< by so much at most, together
+  std::uint64_t uncertain_blocks = 0;  ///< of the initial ones: with an uncertain size
+  std::uint64_t uncertain_bytes = 0;   ///< maximum total error of their sizes
 
   /// The file has the allocator's settings (torch 2.3 and later); otherwise max_split_size is the default, and
   /// roundup_power2_divisions is fitted.
@@ -34,7 +34,7 @@ struct ReplayQuality {
 
   // The setting expandable_segments was switched, or some pools have a separate allocator.
   std::uint64_t guessed_splits = 0;  ///< blocks of ordinary segments that would have another size by the other rule
-  std::uint64_t guessed_bytes = 0;   ///< by so much all together
+  std::uint64_t guessed_bytes = 0;   ///< total difference of their sizes
 
   // Settled by later entries or by the final segments, so totals are right all the same.
   std::uint64_t sizes_corrected = 0;
@@ -66,7 +66,7 @@ struct ReplayQuality {
   std::uint64_t final_segments_missing = 0;
   std::uint64_t final_segments_extra = 0;
 
-  /// Nothing is lost, guessed or contradictory.
+  /// Whether nothing is lost, guessed or contradictory.
   [[nodiscard]] bool exact() const;
   /// One for each count that is not zero.
   [[nodiscard]] std::vector<QualityIssue> issues() const;
@@ -115,10 +115,9 @@ struct ReplayOutOfMemory {
   std::uint16_t pool = 0;
 };
 
-/// Receives the replay in the order of the trace; each call has the totals after it. First come the segments and blocks
-/// from before the trace, without an entry, then the entries. Memory is reserved before
-/// blocks lie in it and released after they are gone; a block is allocated once, then requested to be freed, then
-/// completed.
+/// Receives the replay in the order of the trace; each call has the totals after it. The segments and blocks from
+/// before the trace come first, without an entry, then the entries. Memory is reserved before its blocks and released
+/// after them; a block is allocated once, then requested to be freed, then completed.
 class ReplaySink {
  public:
   virtual ~ReplaySink() = default;
