@@ -100,7 +100,7 @@ TEST_F(AttributedStoreTest, BackwardBlocksHaveTheStackOfTheirForwardSide) {
   ASSERT_EQ(store.stacks_at_peak.size(), 2U) << "by the new stacks";
 }
 
-TEST_F(AttributedStoreTest, WhatRanTheEngineComesFirst) {
+TEST_F(AttributedStoreTest, CallerOfTheEngineComesFirst) {
   const StackId engine = scenario_.stack(
       {scenario_.script(12), scenario_.package("torch/autograd/graph.py", "_engine_run_backward", 800)});
   const StackId own = scenario_.push(engine, scenario_.python("Swish.backward", "/w/m.py", 70));

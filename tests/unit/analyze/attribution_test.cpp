@@ -17,7 +17,7 @@ std::vector<Phase> phases(const Attribution& attribution) {
   return phases;
 }
 
-TEST(PhaseTest, OfTheInnermostFrameThatTells) {
+TEST(PhaseTest, InnermostKnownFrameDecides) {
   ModelScenario run;
   const NnModuleId model = run.root("Net");
   const LocationId script = run.script(1);
@@ -56,7 +56,7 @@ TEST(PhaseTest, OfTheInnermostFrameThatTells) {
   EXPECT_EQ(phases(attribute_blocks(run.store())), wanted);
 }
 
-TEST(PhaseTest, OfWhatAnAutogradNodeAllocates) {
+TEST(PhaseTest, AllocationsOfAutogradNodes) {
   ModelScenario run;
   const NnModuleId model = run.root("Net");
   const AutogradNodeId node = run.node("torch::autograd::generated::MmBackward0", {});

@@ -113,7 +113,7 @@ TEST_F(BreakdownTest, StepsAreInTheirOrder) {
   EXPECT_EQ(rows[1].owner.name, "1");
 }
 
-TEST_F(BreakdownTest, FailsWhereNothingIsKnown) {
+TEST_F(BreakdownTest, FailsWithoutAttribution) {
   for (Owner& owner : attribution_.blocks) owner = Owner{};
   EXPECT_THAT(breakdown().error().message, HasSubstr("no category is known"));
   EXPECT_THAT(breakdown({OwnerKind::module, {}, {}, 0, {}}).error().message, HasSubstr("no module is known"));
@@ -128,7 +128,7 @@ TEST_F(BreakdownTest, AFilterLeavesOutOtherBlocksAndWhatIsNotRecorded) {
   EXPECT_EQ(device.unrecorded_bytes, 0U);
 }
 
-TEST_F(BreakdownTest, FiltersChooseBlocksThatHaveAllThatIsAskedFor) {
+TEST_F(BreakdownTest, FiltersRequireAllProperties) {
   EXPECT_THAT(chosen({}), ElementsAre(300, 200, 50, 100));
   EXPECT_THAT(chosen({"layers.0", "", "", ""}), ElementsAre(300, 50, 100));
   EXPECT_THAT(chosen({"layers.*.mlp", "", "activation", ""}), ElementsAre(50));

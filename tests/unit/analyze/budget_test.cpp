@@ -11,7 +11,7 @@ bool exceeded(const char* budget, std::uint64_t before, std::uint64_t now) {
   return parse_budget(budget)->exceeded(before, now);
 }
 
-TEST(Budget, AShareIsOfWhatWasBefore) {
+TEST(Budget, ShareIsRelativeToA) {
   EXPECT_FALSE(exceeded("5%", 1000, 1050));
   EXPECT_TRUE(exceeded("5%", 1000, 1051));
   EXPECT_FALSE(exceeded("0.1%", 1000000, 1001000));
@@ -38,7 +38,7 @@ TEST(Budget, ASizeIsInBytes) {
   EXPECT_EQ(parse_budget("2T")->amount, 2199023255552U);
 }
 
-TEST(Budget, RefusesWhatItIsNot) {
+TEST(Budget, RejectsInvalidText) {
   for (const char* text : {"", "%", "MiB", "-5%", "5 %", "5%%", "5percent", "1MiBs", "1bb", "nan", "inf%", "1e300"}) {
     EXPECT_FALSE(parse_budget(text).ok()) << text;
   }

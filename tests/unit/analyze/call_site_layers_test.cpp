@@ -24,7 +24,7 @@ Timeline layers_of(const Scenario& scenario, std::size_t points, std::size_t top
   return timeline;
 }
 
-TEST(CallSiteLayers, SaysWhatEachHeldAtEachPoint) {
+TEST(CallSiteLayers, ContainBytesAtEachPoint) {
   Scenario scenario;
   const LocationId main = scenario.python("main", "t.py", 1);
   const StackId load = scenario.stack({main, scenario.python("load", "t.py", 2)});

@@ -98,7 +98,7 @@ TEST(ComponentRulesTest, HuggingFace) {
                                              "model.layers.0.mlp.gate: mlp"}));
 }
 
-TEST(ComponentRulesTest, LoraComesBeforeWhatItIsPutInto) {
+TEST(ComponentRulesTest, LoraTakesPrecedenceOverItsTarget) {
   const std::string llama = "transformers.models.llama.modeling_llama.Llama";
   const std::string layer = "peft.tuners.lora.layer.Linear";
   const std::string q = "base_model.model.model.layers.0.self_attn.q_proj";

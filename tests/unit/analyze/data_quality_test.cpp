@@ -24,7 +24,7 @@ std::vector<std::string> ids(const DataQuality& quality) {
   return names;
 }
 
-TEST(DataQuality, SaysNothingOfAWholeRecording) {
+TEST(DataQuality, CompleteRecordingHasNoIssues) {
   Scenario scenario;
   scenario.allocate(1, "a", 1);
   const DataQuality quality = quality_of(scenario);

@@ -60,7 +60,7 @@ constexpr Case kCases[] = {
 
 class RealFailure : public ::testing::TestWithParam<Case> {};
 
-TEST_P(RealFailure, IsWhatPyTorchSays) {
+TEST_P(RealFailure, MatchesPyTorchsMessage) {
   const std::string path = kFolder + GetParam().name;
   const Store store = load(path + ".pickle.xz");
   const nlohmann::json truth = truth_of(path).at("failures");
@@ -107,7 +107,7 @@ TEST_P(RealFailure, HasItsCauseAndHolder) {
 INSTANTIATE_TEST_SUITE_P(Causes, RealFailure, ::testing::ValuesIn(kCases),
                          [](const auto& param) { return param.param.name; });
 
-TEST(RealFailures, ThoseThatAreEqualAreOne) {
+TEST(RealFailures, EqualFailuresAreMerged) {
   const Explanation explanation = explain(load(kFolder + "oom_retried.pickle.xz"), {});
   EXPECT_EQ(explanation.failed_requests, 4U);
   ASSERT_EQ(explanation.failures.size(), 3U);

@@ -248,7 +248,7 @@ TEST_F(Explain, FragmentationUnderALimit) {
   EXPECT_EQ(failure.findings.size(), 2U);
 }
 
-TEST_F(Explain, TheDriverNeedsALittleItself) {
+TEST_F(Explain, DriverReservesMemory) {
   gpu.reserve(0, 60 * kMiB);
   gpu.allocate(0, 60 * kMiB, 60 * kMiB);
   gpu.fail(20 * kMiB, 21 * kMiB);
@@ -379,7 +379,7 @@ TEST_F(Explain, NoFailure) {
 }
 
 // Totals, and nothing of segments or the device.
-TEST(ExplainRecording, SaysWhatItKnows) {
+TEST(ExplainRecording, ExplainsWithAvailableData) {
   Scenario scenario;
   scenario.totals(kGpu, 0, 80 * kMiB);
   scenario.allocate(10, "weights", 40 * kMiB, kGpu);

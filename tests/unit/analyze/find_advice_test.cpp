@@ -144,7 +144,7 @@ TEST(FindAdvice, FreesGradientsBeforeTheForwardPass) {
 // zero_grad(set_to_none=False): the gradient stays, and a new value is added to it. Had it been freed, the new value
 // would be there from when it is made: 40 of weights, and before that x (100) and seed (5), then seed and the new
 // value.
-TEST(FindAdvice, GradientsThatAreAddedToAreAwayUntilThen) {
+TEST(FindAdvice, AccumulatedGradientsAreAbsentUntilTheAddition) {
   Loop loop;
   loop.allocate("weights", 40, Phase::other, Category::parameter);
   loop.allocate("x0", 10, Phase::forward, Category::activation, "head");
@@ -306,7 +306,7 @@ TEST(FindAdvice, FindsCopiesOfCheckpoints) {
   EXPECT_EQ(found.at(AdviceKind::checkpoint_copies).avoidable_peak_bytes, 40 * kMiB);
 }
 
-TEST(FindAdvice, TellsCopiesOfModelsAndWhatWasLoadedApart) {
+TEST(FindAdvice, DistinguishesModelCopiesFromLoadedTensors) {
   Loop loop;
   loop.allocate("weights", 40, Phase::other, Category::parameter);
   loop.allocate("loaded", 30, Phase::other, Category::copy, "", AllocationOrigin::loaded_copy);
@@ -476,7 +476,7 @@ TEST(FindAdvice, FindsGatheredParametersHeldUntilTheBackwardPass) {
 }
 
 // What fails is the third layer's first request: of the first two, x (60 each) would have been away.
-TEST(FindAdvice, SaysWhatWasHeldWhenARequestFailed) {
+TEST(FindAdvice, ReportsBytesHeldAtAFailedRequest) {
   Loop loop;
   loop.allocate("weights", 10, Phase::other, Category::parameter);
   for (const std::string layer : {"0", "1", "2"}) {

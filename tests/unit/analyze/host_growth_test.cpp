@@ -17,7 +17,7 @@ HostSample sample(std::uint64_t second, std::uint64_t anon_bytes) {
   return sample;
 }
 
-TEST(HostGrowthTest, WhatTensorsAreNotPartOf) {
+TEST(HostGrowthTest, ExcludesGrowthOfTensors) {
   Scenario scenario;
   scenario.allocate(10 * kHostSecond, "few", 3 * kMiB, kCpu);
   Store store = scenario.store();
@@ -45,7 +45,7 @@ TEST(HostGrowthTest, TensorsOnTheCpuHaveCallSites) {
   EXPECT_TRUE(find_host_growth(store, 5 * kHostSecond, 70 * kHostSecond).empty());
 }
 
-TEST(HostGrowthTest, NotWhatStoppedOrIsLittle) {
+TEST(HostGrowthTest, IgnoresStoppedAndSmallGrowth) {
   const Store none = Scenario().store();
   Store stopped = none;
   Store little = none;

@@ -66,7 +66,7 @@ TEST(HostLedger, OfTheMachineWithoutALimit) {
   EXPECT_EQ(ledger_of(of).scope, HostScope::machine) << "a limit above all that there is";
 }
 
-TEST(HostLedger, WhatAWorkerSharesIsRememberedFromTheLastTimeItWasRead) {
+TEST(HostLedger, SharedMemoryOfAWorkerIsKeptFromItsLastReading) {
   HostPartsSample of = parts_sample(3, 800);
   of.processes = {host_process(2, ProcessRole::data_worker, 200, 50)};
   SharedAnon shared;
@@ -92,7 +92,7 @@ TEST(HostLedger, OfManyProcessesTheSmallOnesAreOneLine) {
   EXPECT_EQ(ledger.lines[10].count, 5U);
 }
 
-TEST(HostLedger, WhatTheKernelDoesNotSayIsNotKnown) {
+TEST(HostLedger, ValuesMissingFromTheKernelAreUnknown) {
   HostPartsSample of;
   of.cgroup.used_bytes = 10;
   of.cgroup.limit_bytes = 20;

@@ -38,7 +38,7 @@ TEST(HostUsage, KeepsTheFirstHighestAndTheLastSample) {
   EXPECT_TRUE(HostUsageCollector().result().empty());
 }
 
-TEST(HostUsage, WhatWasReadLongBeforeTheEndSaysNothingOfIt) {
+TEST(HostUsage, StaleReadingsDoNotDescribeTheEnd) {
   constexpr std::uint64_t kSecond = 1'000'000'000;
   HostUsageCollector collector;
   collector.add(sample(kSecond, 100, 90));

@@ -193,7 +193,7 @@ TEST(LeakObjectsTest, AGraphEndsInTheTensorThatAutogradMadeLast) {
   EXPECT_EQ(graph.last.frames.at(graph.last.call_site).function, "mean");
 }
 
-TEST(LeakObjectsTest, WhatMayBeAnInputStaysByItself) {
+TEST(LeakObjectsTest, PossibleInputsStaySeparate) {
   GraphLoop loop;
   loop.input_phase = Phase::other;
   loop.keep_graph();

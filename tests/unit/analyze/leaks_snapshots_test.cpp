@@ -54,7 +54,7 @@ TEST_P(LeaksOfSnapshot, HasStepsAndNoLeakWithoutAnnotations) {
   EXPECT_TRUE(leaks->leaks.empty());
 }
 
-TEST_P(LeaksOfSnapshot, NorWithoutStacks) {
+TEST_P(LeaksOfSnapshot, HasStepsAndNoLeakWithoutStacks) {
   const std::string path = std::string(TIDEMARK_SHARED_SNAPSHOTS "/") + GetParam().name + ".pickle.xz";
   if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not there";
   if (GetParam().verdict == LeakVerdict::insufficient_data) GTEST_SKIP() << "too few steps";

@@ -33,7 +33,7 @@ Leaks leaks_of(const Store& store, LeakOptions options = {}) {
 
 class LeaksOfLoop : public ::testing::TestWithParam<std::tuple<Loop, Stacks>> {};
 
-TEST_P(LeaksOfLoop, AreWhatTheyAre) {
+TEST_P(LeaksOfLoop, MatchGroundTruth) {
   const auto& [loop, stacks] = GetParam();
   if (stacks == Stacks::none && loop.needs_stacks) GTEST_SKIP() << "cannot be seen without stacks";
   TrainingLoop training(stacks);
@@ -64,7 +64,7 @@ INSTANTIATE_TEST_SUITE_P(Loops, LeaksOfLoop,
                                             ::testing::Values(Stacks::named_optimizer, Stacks::unnamed_optimizer,
                                                               Stacks::none)));
 
-TEST(LeaksTest, SaysHowMuchAndSinceWhen) {
+TEST(LeaksTest, ReportsRateAndStart) {
   TrainingLoop training(Stacks::named_optimizer);
   run_slow_leak(training);
   const Leaks leaks = leaks_of(training.scenario.store());
@@ -108,7 +108,7 @@ TEST(LeaksTest, NothingThatRepeatsIsNotEnough) {
   EXPECT_EQ(leaks_of(testing::Scenario().store()).insufficient, InsufficientData::no_events);
 }
 
-TEST(LeaksTest, WarmUpIsWhatTheCallerSays) {
+TEST(LeaksTest, CallerChoosesTheWarmUp) {
   TrainingLoop training(Stacks::named_optimizer);
   training.run(kSteps, [&](int step) {
     if (step < 40) training.allocate(numbered("kept", step), 512, "cache");
@@ -221,7 +221,7 @@ TEST(LeaksTest, SlowGrowthOfOnePercentOfThePeakIsALeak) {
 }
 
 // Epochs of 20 steps, at whose end what they kept is freed: the last one's is there for less than a step.
-TEST(LeaksTest, WhatIsKeptAndFreedTogetherIsListedApart) {
+TEST(LeaksTest, BlocksKeptAndFreedTogetherAreListedSeparately) {
   TrainingLoop training(Stacks::named_optimizer);
   training.run(kSteps, [&](int step) {
     training.allocate(numbered("output", step), 1 << 20, "collect");

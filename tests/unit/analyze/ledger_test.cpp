@@ -202,7 +202,7 @@ TEST(Ledger, TheEndIsAfterTheLastRelease) {
   }
 }
 
-TEST(Ledger, SaysWhereCallsToTheDriverAreMissing) {
+TEST(Ledger, ReportsMissingDriverCalls) {
   Scenario scenario = everything();
   scenario.definitions.losses.push_back({Loss::Kind::driver_off, 1, "torch.profiler took CUPTI"});
   EXPECT_THAT(analyze_one(scenario).breakdown.caveats, ElementsAre(LedgerCaveat::driver_calls_missing));
@@ -327,7 +327,7 @@ TEST(Ledger, TheNearestListCountsWhateverItExplains) {
 }
 
 // torch.cuda.empty_cache() gave 400 of 500 back; the allocator says so only with its next event.
-TEST(Ledger, WhatPyTorchGaveBackIsTheDriversWord) {
+TEST(Ledger, ReleasedMemoryFollowsTheDriver) {
   const auto scenario_with = [](std::uint64_t allocated) {
     Scenario scenario;
     const StackId torch = scenario.stack({scenario.native("/opt/torch/lib/libc10_cuda.so", 1)});
@@ -353,7 +353,7 @@ TEST(Ledger, WhatPyTorchGaveBackIsTheDriversWord) {
 }
 
 // With cudaMallocAsync as its backend PyTorch reports nothing.
-TEST(Ledger, WherePyTorchReportsNothingItsMemoryIsTheDriversWord) {
+TEST(Ledger, WithoutPyTorchsReportTheDriverDecides) {
   Scenario scenario;
   const StackId torch = scenario.stack({scenario.native("/opt/torch/lib/libc10_cuda.so", 1)});
   const SampledDeviceId gpu = scenario.sampled_gpu(0, 1000);

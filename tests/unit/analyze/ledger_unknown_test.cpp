@@ -75,7 +75,7 @@ TEST(Ledger, OneProcessOfAnotherNamespaceThatHoldsEnoughIsTaken) {
   EXPECT_THAT(ledger.caveats, Contains(LedgerCaveat::process_matched));
 }
 
-TEST(Ledger, NoneIsTakenWhereItCouldBeEither) {
+TEST(Ledger, AmbiguousProcessesAreNotMatched) {
   Scenario scenario;
   const SampledDeviceId gpu = scenario.sampled_gpu(0, 2000);
   scenario.totals(kGpu, 0, 600);

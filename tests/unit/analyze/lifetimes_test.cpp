@@ -127,7 +127,7 @@ TEST(LifetimeTest, WhereARecordingEndsInAPassTheEarlierOnesCount) {
 }
 
 // A forward pass runs out of memory, and the exception frees what it made. The program goes on to its next batch.
-TEST(LifetimeTest, WhatAnExceptionFreesCountsAsIfItWereThere) {
+TEST(LifetimeTest, BlocksFreedByAnExceptionCountAsAlive) {
   TrainingRun run;
   run.make("saved", run.forward);
   run.make("scratch", run.forward);
@@ -144,7 +144,7 @@ TEST(LifetimeTest, WhatAnExceptionFreesCountsAsIfItWereThere) {
   EXPECT_EQ(categories.at("next saved"), Category::activation);
 }
 
-TEST(LifetimeTest, WhatSomeCodeMakesWhateverThePhase) {
+TEST(LifetimeTest, SomeOriginsDecideInAnyPhase) {
   TrainingRun run;
   const LocationId hook = run.package("opacus/grad_sample/grad_sample_module.py", "capture_backprops_hook");
   const LocationId engine = run.package("torch/autograd/__init__.py", "backward");
@@ -176,7 +176,7 @@ TEST(LifetimeTest, WhatSomeCodeMakesWhateverThePhase) {
                       AllocationOrigin::nothing_known, AllocationOrigin::copy}));
 }
 
-TEST(LifetimeTest, WhatStaysAndIsNotNamedIsUnknown) {
+TEST(LifetimeTest, RemainingUnnamedBlocksAreUnknown) {
   TrainingRun run;
   run.make("cache", run.batch);
   for (const char* step : {"1", "2", "3"}) {

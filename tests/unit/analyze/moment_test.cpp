@@ -29,7 +29,7 @@ TEST(ParseMoment, ReadsTimesAndShares) {
   EXPECT_DOUBLE_EQ(parse_moment("40%")->share, 0.4);
 }
 
-TEST(ParseMoment, RefusesWhatIsNoMoment) {
+TEST(ParseMoment, RejectsInvalidText) {
   for (const char* text : {"", "12", "peaks", "-1s", "101%", "nan s", "nans", "infs", "1 x", "1e30s", "s", "%"}) {
     const auto moment = parse_moment(text);
     EXPECT_FALSE(moment.ok()) << text;
@@ -116,7 +116,7 @@ TEST(LiveBlocks, FollowBirthsAndDeaths) {
   EXPECT_THAT(blocks_at(store, *parse_moment("1m")), ElementsAre(1, 3));
 }
 
-TEST(FindInstant, KnowsWhatIsInNoBlock) {
+TEST(FindInstant, CountsUnrecordedBytes) {
   Scenario scenario;
   scenario.totals(kGpu, 1000, 0);
   scenario.allocate(100, "a", 500, kGpu);

@@ -126,7 +126,7 @@ TEST(Patterns, TheLastBlockOfAPatternCountsToo) {
 }
 
 // The same steps, but the old outputs go before the new ones are made.
-TEST(Patterns, WhatIsFreedBeforeItsReplacementIsNotHeld) {
+TEST(Patterns, BlocksFreedBeforeTheirReplacementAreNotHeld) {
   Scenario scenario;
   const StackId head = scenario.stack({scenario.python("head", "/w/model.py", 7)});
   for (std::uint64_t step = 0; step < 5; ++step) {
@@ -139,7 +139,7 @@ TEST(Patterns, WhatIsFreedBeforeItsReplacementIsNotHeld) {
 }
 
 // Old and new overlap in each layer of one step, as the input of an operation and its output do.
-TEST(Patterns, WhatOverlapsWithinAStepIsNotHeld) {
+TEST(Patterns, OverlapsWithinAStepAreNotHeld) {
   Scenario scenario;
   const StackId layer = scenario.stack({scenario.python("layer", "/w/model.py", 7)});
   std::vector<std::uint64_t> starts;

@@ -48,7 +48,7 @@ TEST(PlanTest, ProcessesOfOneGpuAreTakenTogether) {
   EXPECT_TRUE(make_plan(facts(), {recording(2, 0, 9 * kGiB), recording(3, 1, 5 * kGiB + 1)}).fits);
 }
 
-TEST(PlanTest, WhatLibrariesTakeIsUsedToo) {
+TEST(PlanTest, MemoryOfLibrariesCountsAsUsed) {
   PlanFacts known = facts();
   known.device_peaks = {0, 9 * kGiB};
   known.processes.emplace_back().pid = 1;

@@ -29,7 +29,7 @@ class ProfileTest : public ::testing::Test {
   StackId two_;
 };
 
-TEST_F(ProfileTest, TellsHeldFromAllocated) {
+TEST_F(ProfileTest, DistinguishesHeldFromAllocated) {
   const auto profiles = *analyze_profile(scenario_.store(), {});
   ASSERT_EQ(profiles.size(), 2U);
   const ProfileDevice& gpu = profiles[0];

@@ -60,7 +60,7 @@ TEST(Ranks, AreOutliersBeyondFivePercentAndThreeDeviations) {
 }
 
 // Deviations 0, 0, 100, 100, 200: their median 100, three scaled ones 444: nothing stands out in what differs widely.
-TEST(Ranks, AreNoOutliersWhereAllDiffer) {
+TEST(Ranks, HaveNoOutliersIfAllDiffer) {
   const RankComparison ranks = compare_ranks(
       {row(0, 0, 1, 1000), row(1, 1, 2, 1100), row(2, 2, 3, 900), row(3, 3, 4, 1200), row(4, 4, 5, 1000)});
   EXPECT_EQ(ranks.groups[0].limit_bytes, 444U);

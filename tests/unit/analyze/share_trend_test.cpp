@@ -45,7 +45,7 @@ TEST(ShareTrend, ChangesByOneAtMost) {
   EXPECT_FALSE(trend->rises());
 }
 
-TEST(ShareTrend, LeavesOutWhatIsUnknownAtTheBeginning) {
+TEST(ShareTrend, SkipsUnknownValuesAtTheBeginning) {
   Shares shares(3);
   for (int index = 0; index < 9; ++index) shares.emplace_back(0.9 - 0.05 * index);
   const auto trend = trend_of(shares);
@@ -55,7 +55,7 @@ TEST(ShareTrend, LeavesOutWhatIsUnknownAtTheBeginning) {
   EXPECT_TRUE(trend->falls());
 }
 
-TEST(ShareTrend, NoneForTooLittle) {
+TEST(ShareTrend, HasNoneForTooFewValues) {
   EXPECT_FALSE(trend_of(Shares(12)).has_value());
   EXPECT_FALSE(trend_of(Shares(7, 0.5)).has_value());
   Shares gap(12, 0.5);

@@ -147,7 +147,7 @@ TEST_F(StackNames, ShowTheInnermostFrameWhenAllIsTorch) {
   EXPECT_EQ(stack.leaf, std::nullopt);
 }
 
-TEST_F(StackNames, TellWhatFsdpGathersForAModule) {
+TEST_F(StackNames, NameTheModuleThatFsdpGathers) {
   constexpr const char* kGather =
       "/venv/lib/python3.12/site-packages/torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py";
   const LocationId call = python("layers.3", "", 0);
@@ -161,7 +161,7 @@ TEST_F(StackNames, TellWhatFsdpGathersForAModule) {
 }
 
 // A call in each of these modules, or in none ("").
-TEST_F(StackNames, TellWhatTheModulesOfSeveralStacksHaveInCommon) {
+TEST_F(StackNames, ShareTheCommonPartOfModules) {
   const auto shared = [](const std::vector<std::string>& paths) {
     Scenario scenario;
     std::vector<StackId> stacks;

@@ -37,7 +37,7 @@ Scenario small() {
   return scenario;
 }
 
-TEST(Temporary, IsWhatIsFreedAfterAtMostOneOtherAllocation) {
+TEST(Temporary, AreFreedAfterAtMostOneOtherAllocation) {
   const Temporary result = analyzed(small().store());
   ASSERT_EQ(result.devices.size(), 1U);
   const TemporaryDevice& cpu = result.devices[0];
@@ -80,7 +80,7 @@ TEST(Temporary, CountsWithinTheGivenNumber) {
 }
 
 // The peak is 1540 with far and other; without near and far, 1000 + other + x + y is most.
-TEST(Temporary, SaysWhatThePeakWouldBeWithoutThem) {
+TEST(Temporary, ComputesThePeakWithoutThem) {
   const TemporaryDevice cpu = analyzed(small().store()).devices[0];
   EXPECT_EQ(cpu.totals.peak_allocated_bytes, 1540U);
   EXPECT_EQ(cpu.reduced_peak_bytes, 1055U);

@@ -99,7 +99,7 @@ TEST(PhaseSpans, AreNotEndedByOtherThreads) {
                                        Span(Phase::optimizer, 5, 6), Span(Phase::data, 6, 7)));
 }
 
-TEST(TimelineBands, SayWhenEachPhaseWas) {
+TEST(TimelineBands, ContainThePhases) {
   PhaseRun run;
   run.forward();    // at 10
   run.backward();   // at 20
@@ -115,7 +115,7 @@ TEST(TimelineBands, SayWhenEachPhaseWas) {
   EXPECT_EQ(run.bands(2).phases, std::nullopt) << "more than can be listed";
 }
 
-TEST(TimelineBands, OfOneKindAloneSayNothing) {
+TEST(TimelineBands, OmitASinglePhase) {
   PhaseRun run;
   run.between();
   run.backward();

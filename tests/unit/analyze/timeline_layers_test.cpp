@@ -35,7 +35,7 @@ std::vector<Row> rows_of(const TimelineSeries& series) {
 }
 
 // NCCL takes 25 and 15, the program's own library 5; the allocator's 620, managed and page-locked memory do not count.
-TEST(TimelineDriver, IsWhatLibrariesHoldAtEveryPoint) {
+TEST(TimelineDriver, EqualsTheLibrariesMemoryAtEveryPoint) {
   Scenario scenario = everything();
   scenario.definitions.end = EndInfo{50, true};
   const Timeline timeline = timeline_of(scenario);

@@ -30,7 +30,7 @@ TEST(TrainingStepsTest, TheOptimizerIsTheClock) {
 }
 
 // A file of a flight recorder begins with the blocks that were alive before, at its time 0: the optimizer's state too.
-TEST(TrainingStepsTest, WhatAWindowBeginsWithIsNoStep) {
+TEST(TrainingStepsTest, InitialBlocksOfAWindowAreNoStep) {
   TrainingLoop loop(Stacks::named_optimizer);
   std::size_t until = 0;  // events of the first ten steps
   loop.run(30, [&](int step) { until = step == 9 ? loop.scenario.events.size() : until; });
@@ -78,7 +78,7 @@ TEST(TrainingStepsTest, StepsThatAPlanCountedAreExactHoweverFew) {
 }
 
 // A plan marks the beginning of the first step. Where no optimizer of PyTorch follows, what repeats tells the steps.
-TEST(TrainingStepsTest, WhereAPlanSawNoStepEndWhatRepeatsTells) {
+TEST(TrainingStepsTest, WithoutStepEndsOfAPlanRepetitionDecides) {
   TrainingLoop loop(Stacks::unnamed_optimizer);
   loop.run(30, [](int) {});
   annotate(loop.scenario, {1}, "Tidemark.step#1");

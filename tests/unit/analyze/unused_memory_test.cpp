@@ -116,7 +116,7 @@ TEST(UnusedMemory, GoesUpAndDownWithoutAPeriod) {
   EXPECT_FALSE(unused.seconds_to_limit.has_value());
 }
 
-TEST(UnusedMemory, TooFewSamplesSayNothing) {
+TEST(UnusedMemory, TooFewSamplesAreUnknown) {
   const UnusedMemory unused = describe_unused(cells_of(15, [](std::size_t) { return 500; }), 500 * kMiB);
   EXPECT_EQ(unused.pattern, UnusedPattern::unknown);
   EXPECT_FALSE(unused.share_trend.has_value());

@@ -19,7 +19,7 @@ void* get_item(void* dict, const char* key) {
 }
 
 // Its hook is there from CPython 3.12 on (filelock 4.3.1, _core/_fork.py).
-TEST(AuditHooks, ThatOfFilelockDoesNotCount) {
+TEST(AuditHooks, FilelocksHookDoesNotCount) {
   for (const auto& [version, module, expected] :
        {std::tuple("3.12.3 (main, Jun 1 2025)", "filelock", true), std::tuple("3.13.0", "filelock", true),
         std::tuple("3.11.2 (main)", "filelock", false), std::tuple("3.9.18", "filelock", false),

@@ -33,7 +33,7 @@ TEST(ParseSize, Table) {
   for (const auto& [text, bytes] : sizes) EXPECT_EQ(parse_size(text), bytes) << text;
 }
 
-TEST(ParseSize, WhatIsNone) {
+TEST(ParseSize, RejectsInvalidText) {
   for (const char* text : {"",
                            " ",
                            "B",
@@ -84,7 +84,7 @@ TEST(ParseTime, UnitOfTheResultAndOfNumbersWithoutOne) {
   EXPECT_EQ(parse_time("50", kSecond), 50);
 }
 
-TEST(ParseTime, WhatIsNone) {
+TEST(ParseTime, RejectsInvalidText) {
   for (const char* text :
        {"",   "h",     "-1",        "-1s",         "-0s",     "+1s", "1x",   "1h1",  "1h30m", "1 ",  " 1s",   "1s ",
         "1S", "10Min", "10minutes", "ten minutes", "0x10min", "nan", "nans", "infs", "12:30", "10%", "1e999s"}) {

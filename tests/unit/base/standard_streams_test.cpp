@@ -49,7 +49,7 @@ int in_child(const Work& work) {
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-TEST(StandardStreams, AMessageThatNobodyMakesRoomForIsDropped) {
+TEST(StandardStreams, MessagesWithoutRoomAreDropped) {
   EXPECT_EQ(in_child([] {
               const int reader = fill_stderr();
               wait_for_stderr_at_most(0ms);

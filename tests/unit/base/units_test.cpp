@@ -20,7 +20,7 @@ TEST(FormatBytes, NeverPrintsAThousandAndTwentyFourOfAUnit) {
   EXPECT_EQ(format_bytes(~0ULL - (1ULL << 40)), "16.0 EiB");
 }
 
-TEST(FormatBytes, SaysThatASumStopped) {
+TEST(FormatBytes, MarksSaturatedSums) {
   EXPECT_EQ(format_bytes(~0ULL), "\xE2\x89\xA5 16.0 EiB");
 }
 

@@ -172,7 +172,7 @@ TEST(BatchSearchCurves, Powers) {
   check("0.7 to 2, noise, segments", all, 0.99, 0.99);
 }
 
-TEST(BatchSearchCurves, WhatNoPeakForetells) {
+TEST(BatchSearchCurves, UnpredictableCurves) {
   for (const double most : {0.1, 0.5}) {
     const Kind jumps = [most](const Frame& frame, Random& random) {
       const double share = random.between(0, most);

@@ -85,7 +85,7 @@ TEST(BatchSearch, AWorkspaceThatComesAtOneSize) {
   }
 }
 
-TEST(BatchSearch, WhatAnotherSearchKnowsIsNoProbe) {
+TEST(BatchSearch, ResultsOfAnotherSearchAreNoProbes) {
   BatchSearchOptions options;
   options.start = 235;
   options.limit_bytes = static_cast<std::uint64_t>(kLimit);
@@ -154,7 +154,7 @@ TEST(BatchSearch, WithoutPeaksItStaysBetweenWhatFitsAndWhatDoesNot) {
   EXPECT_GE(*search.result().batch_size, 64U);
 }
 
-TEST(BatchSearch, OptionsThatAreNone) {
+TEST(BatchSearch, RejectsInvalidOptions) {
   BatchSearchOptions no_start;
   no_start.start = 0;
   EXPECT_FALSE(BatchSearch::create(no_start));

@@ -71,14 +71,14 @@ TEST(FindBatchSize, FollowsThePeaksThatAThreadSees) {
   EXPECT_EQ(device_context, nullptr);
 }
 
-TEST(FindBatchSize, WhatTheStepThrowsIsTheCallers) {
+TEST(FindBatchSize, ExceptionsOfTheStepReachTheCaller) {
   const cuda::Driver driver = fake_driver();
   EXPECT_THROW(static_cast<void>(find_batch_size(driver, &context_object,
                                                  [](std::size_t) -> bool { throw std::runtime_error("shape"); }, {})),
                std::runtime_error);
 }
 
-TEST(FindBatchSize, ADriverThatDoesNotSayIsAnError) {
+TEST(FindBatchSize, FailsIfTheDriverDoesNotReportMemory) {
   const cuda::Driver driver = fake_driver();
   const auto found = find_batch_size(driver, nullptr, [](std::size_t) { return true; }, {});
   ASSERT_FALSE(found);

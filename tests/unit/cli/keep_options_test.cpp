@@ -68,7 +68,7 @@ TEST(ParseKeep, Garbage) {
   }
 }
 
-TEST(ParseKeep, NothingLessThanNothing) {
+TEST(ParseKeep, RejectsZeroNegativeAndNonFiniteValues) {
   for (const char* text :
        {"0s", "0min", "0GiB", "0", "-1min", "-2GiB", "-0s", "10min,0GiB", "nans", "nanGiB", "infs", "infGiB"}) {
     expect_refused(text, "invalid value '");

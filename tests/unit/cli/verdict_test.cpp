@@ -198,7 +198,7 @@ TEST_F(Verdict, TenLinesForManyVictims) {
   EXPECT_THAT(lines[1], AllOf(StartsWith("  and main process"), HasSubstr("(pid 11)"), HasSubstr(", and 3 more")));
 }
 
-TEST_F(Verdict, KillsOfNobodyThatIsKnown) {
+TEST_F(Verdict, KillsOfUnknownProcesses) {
   Dump dump;
   dump.reason = DumpReason::host_oom;
   dump.unexplained_kills = 2;

@@ -8,7 +8,7 @@
 namespace {
 
 // On a machine with a GPU it does its work, on others it says what is missing.
-TEST(MemoryManager, ADeviceOrAnErrorThatSaysWhy) {
+TEST(MemoryManager, WorksOrFailsWithAReason) {
   try {
     const tidemark::MemoryManager manager;
     const tidemark::MemoryState memory = manager.check_memory();

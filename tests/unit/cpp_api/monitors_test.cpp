@@ -50,7 +50,7 @@ TEST(Monitors, ReportAsTheCommandsDo) {
   EXPECT_THROW(profiler.generate_report(folder.at("no/folder.json")), tidemark::Error);
 }
 
-TEST(Monitors, AWarningIsToldAndMayThrow) {
+TEST(Monitors, WarningCallbacksMayThrow) {
   std::mutex mutex;
   std::condition_variable changed;
   std::string device;
@@ -76,7 +76,7 @@ TEST(Monitors, AWarningIsToldAndMayThrow) {
   EXPECT_EQ(report["devices"]["cpu"]["risk_assessment"]["risk_level"], "medium");
 }
 
-TEST(Monitors, SettingsThatCannotBeAreRefused) {
+TEST(Monitors, RejectInvalidSettings) {
   tidemark::MonitorSettings settings;
   settings.interval_seconds = 0;
   EXPECT_THROW(tidemark::MemoryProfiler{settings}, tidemark::Error);

@@ -78,7 +78,7 @@ TEST(PerformanceMonitor, UseAfterTheStopIsSaidOnce) {
   EXPECT_EQ(monitor.metrics().front().count, 0U);
 }
 
-TEST(PerformanceMonitor, SettingsThatCannotBeAreRefused) {
+TEST(PerformanceMonitor, RejectsInvalidSettings) {
   tidemark::PerformanceSettings settings;
   settings.interval_seconds = -1;
   EXPECT_THROW(tidemark::PerformanceMonitor{settings}, tidemark::Error);

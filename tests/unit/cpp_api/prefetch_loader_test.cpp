@@ -83,7 +83,7 @@ TEST(PrefetchLoader, ProblemsComeInTheirPlace) {
   }
 }
 
-TEST(PrefetchLoader, EndsWhereItIsLeftAndInAForkedChild) {
+TEST(PrefetchLoader, EndsEarlyAndInAForkedChild) {
   tidemark::PrefetchLoader loader(read_bytes, on_the_host());
   EXPECT_TRUE(loader.next());
   const pid_t child = ::fork();
@@ -113,7 +113,7 @@ TEST(PrefetchLoader, ABatchThatWasMovedIsEmpty) {
   EXPECT_EQ(batch->number(), 0U);
 }
 
-TEST(PrefetchLoader, SizesThatNoMemoryHas) {
+TEST(PrefetchLoader, RejectsImpossibleSizes) {
   for (const std::size_t bytes : {~std::size_t{0}, std::size_t{1} << 62, (std::size_t{1} << 48) + 1}) {
     tidemark::PrefetchLoader loader(
         [&](std::size_t) {
@@ -143,7 +143,7 @@ TEST(PrefetchLoader, ThreadsThatCannotBeStarted) {
 #endif
 
 // On a machine with a GPU it does its work, on others it says what is missing.
-TEST(PrefetchLoader, ADeviceOrAnErrorThatSaysWhy) {
+TEST(PrefetchLoader, WorksOrFailsWithAReason) {
   try {
     tidemark::PrefetchLoader loader(read_bytes);
     while (const auto batch = loader.next()) EXPECT_EQ((*batch)[1].bytes, 4 * (batch->number() + 1));

@@ -56,7 +56,7 @@ TEST(CsvExport, WritesWhatOnlySnapshotsKnow) {
             "(/w/train.py:9);forward (/w/model.py:3)");
 }
 
-TEST(CsvExport, SaysWhoseMemoryItIs) {
+TEST(CsvExport, HasOwnerColumns) {
   const Attribution attribution = testing::small_attribution();
   ExportOptions options;
   options.attribution = &attribution;

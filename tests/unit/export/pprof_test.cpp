@@ -126,7 +126,7 @@ class Profile {
 };
 
 // b comes first, which holds most; what is not recorded is last of the GPU.
-TEST(PprofExport, LabelsSayWhoseMemoryItIs) {
+TEST(PprofExport, LabelsContainOwners) {
   const Attribution attribution = testing::small_attribution();
   ExportOptions options;
   options.attribution = &attribution;

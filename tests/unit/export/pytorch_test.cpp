@@ -93,7 +93,7 @@ TEST(PytorchExport, CategoriesAreTheOutermostFrames) {
   EXPECT_EQ(frames(snapshot.definitions, entries.back().stack).back(), "activation (tidemark:0)") << "the free of a";
 }
 
-TEST(PytorchExport, OfBlocksThoseThatAreChosen) {
+TEST(PytorchExport, ContainsOnlySelectedBlocks) {
   Scenario scenario = small_run();
   scenario.out_of_memory(50, 4096, kGpu);
   ExportOptions options;

@@ -51,7 +51,7 @@ TEST_P(LoadedSnapshot, PeaksAreThoseOfPyTorch) {
 }
 
 // What the columns add up to, step by live_change.
-TEST_P(LoadedSnapshot, StoreTellsTheSameAsTheOverview) {
+TEST_P(LoadedSnapshot, StoreMatchesTheOverview) {
   const auto overview = open_overview(GetParam() + ".pickle.xz");
   const auto store = open_store(GetParam() + ".pickle.xz");
   ASSERT_TRUE(overview.ok() && store.ok());

@@ -102,7 +102,7 @@ TEST(ReadSnapshot, NamesTheFileThatIsNotThere) {
   EXPECT_THAT(read_snapshot("/").error().message, HasSubstr("directory"));
 }
 
-TEST(ReadSnapshot, TellsHowFarItIs) {
+TEST(ReadSnapshot, ReportsProgress) {
   const Bytes whole = file("small.pickle");
   std::uint64_t last = 0;
   const auto snapshot = read_snapshot(make_memory_stream(whole, "here"), [&](std::uint64_t done, std::uint64_t all) {

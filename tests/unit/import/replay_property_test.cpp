@@ -107,7 +107,7 @@ TEST(ReplayProperty, EqualsTheAllocatorAfterEveryEntry) {
   });
 }
 
-TEST(ReplayProperty, WithoutItsBeginningKnowsWhatItDoesNotKnow) {
+TEST(ReplayProperty, WithoutItsBeginningReportsItsUncertainty) {
   for_each_run([](Random& random) {
     const AllocatorModel model = random_run(random);
     Snapshot snapshot = model.snapshot();

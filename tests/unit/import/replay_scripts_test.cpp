@@ -81,7 +81,7 @@ TEST(ReplayScripts, MappedPiecesJoin) {
   EXPECT_TRUE(summary.quality.exact());
 }
 
-TEST(ReplayScripts, TellsOfFailuresAndMarks) {
+TEST(ReplayScripts, ReportsFailuresAndMarks) {
   Script script;
   script.add(Action::out_of_memory, 3 * kMiB, 64 * kMiB).add(Action::user_defined, 0, 0).add(Action::snapshot, 0, 0);
   CheckingSink sink;
@@ -92,7 +92,7 @@ TEST(ReplayScripts, TellsOfFailuresAndMarks) {
   EXPECT_THAT(sink.marks, ElementsAre(Action::user_defined, Action::snapshot));
 }
 
-TEST(ReplayScripts, TellsWhichBlockIsAnnotated) {
+TEST(ReplayScripts, ReportsAnnotatedBlocks) {
   Script script;
   script.add(Action::segment_alloc, 0, 2 * kMiB).add(Action::allocate, 0, 512).add(Action::allocate, 512, 512);
   script.add(Action::annotate, 512, 512).add(Action::free_requested, 512, 512).add(Action::annotate, 512, 512);
@@ -104,7 +104,7 @@ TEST(ReplayScripts, TellsWhichBlockIsAnnotated) {
 }
 
 // A block freed, and one never touched: both, and their segment, were there before.
-TEST(ReplayScripts, FindsWhatWasThereBefore) {
+TEST(ReplayScripts, FindsInitialBlocks) {
   Script script;
   script.free(kBase, 3 * kMiB);
   script.final_segment(kBase, 20 * kMiB).block(3 * kMiB, 0).block(8 * kMiB, 8 * kMiB - 1).block(9 * kMiB, 0);
@@ -118,7 +118,7 @@ TEST(ReplayScripts, FindsWhatWasThereBefore) {
   EXPECT_THAT(summary.quality.issues(), ElementsAre(lost));
 }
 
-TEST(ReplayScripts, SaysWhatItDoesNotKnowOfTheBeginning) {
+TEST(ReplayScripts, ReportsUncertaintyOfTheBeginning) {
   Script script;
   script.free(kBase, 3 * kMiB);
   script.final_segment(kBase, 20 * kMiB).block(20 * kMiB, 0);
@@ -162,7 +162,7 @@ TEST(ReplayScripts, TracesMayHaveRequestsOnly) {
   EXPECT_TRUE(summary.quality.exact());
 }
 
-TEST(ReplayScripts, CountsFreesThatCannotBe) {
+TEST(ReplayScripts, CountsImpossibleFrees) {
   Script script;
   script.segment(kBase, 2 * kMiB).alloc(kBase, 512).alloc(kBase + 512, 512);
   script.request(kBase, 512).request(kBase, 512).complete(kBase, 512);  // requested twice
@@ -178,7 +178,7 @@ TEST(ReplayScripts, CountsFreesThatCannotBe) {
   EXPECT_FALSE(quality.exact());
 }
 
-TEST(ReplayScripts, CountsAllocationsThatCannotBe) {
+TEST(ReplayScripts, CountsImpossibleAllocations) {
   Script script;
   script.segment(kBase, 2 * kMiB).alloc(kBase, 2048).alloc(kBase, 512);  // where one was in use
   script.alloc(kBase + 64 * kMiB, 3 * kMiB);                             // outside every segment
@@ -192,7 +192,7 @@ TEST(ReplayScripts, CountsAllocationsThatCannotBe) {
   EXPECT_FALSE(summary.quality.has_final_segments);
 }
 
-TEST(ReplayScripts, CountsSegmentsThatCannotBe) {
+TEST(ReplayScripts, CountsImpossibleSegments) {
   Script script;
   script.segment(kBase, 2 * kMiB).alloc(kBase, 512);
   script.add(Action::segment_free, kBase, 2 * kMiB);                // with a block in it

@@ -105,7 +105,7 @@ INSTANTIATE_TEST_SUITE_P(Settings, ReplayWithoutSettings,
 
 class ReplayTruth : public ::testing::TestWithParam<std::string> {};
 
-TEST_P(ReplayTruth, IsWhatTheAllocatorCounted) {
+TEST_P(ReplayTruth, MatchesTheAllocatorsCounters) {
   if (!std::filesystem::exists(GetParam() + ".pickle.xz")) GTEST_SKIP() << GetParam() << " is not there";
   const json truth = truth_of(GetParam());
   const auto snapshot = read_snapshot(GetParam() + ".pickle.xz");
@@ -132,7 +132,7 @@ TEST_P(ReplayTruth, IsWhatTheAllocatorCounted) {
   }
 }
 
-TEST(ReplayTruthFiles, AreThere) {
+TEST(ReplayTruthFiles, Exist) {
   EXPECT_EQ(snapshots_of_settings().size(), 33U);
 }
 

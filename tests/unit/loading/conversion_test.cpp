@@ -72,7 +72,7 @@ TEST(ElementConversionTest, ScaleAndOffset) {
   EXPECT_EQ(std::bit_cast<std::uint32_t>(zero[0]), 0x80000000u);
 }
 
-TEST(ElementConversionTest, WhatCannotBeConvertedIsNamed) {
+TEST(ElementConversionTest, ErrorsNameUnsupportedConversions) {
   EXPECT_EQ(*converted_bytes({ElementType::uint8, ElementType::float16}, 7), 14u);
   EXPECT_EQ(*converted_bytes({ElementType::float32, ElementType::bfloat16}, 8), 4u);
   EXPECT_EQ(converted_bytes({ElementType::float32, ElementType::float16}, 7).error().message,

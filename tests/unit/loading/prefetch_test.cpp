@@ -173,7 +173,7 @@ TEST(HostToDeviceTest, FailuresNameTheCall) {
   EXPECT_EQ(begun.error().message, "cuMemcpyHtoDAsync: CUDA_ERROR_OUT_OF_MEMORY (2)");
 }
 
-TEST(HostToDeviceTest, AForkedChildIsTold) {
+TEST(HostToDeviceTest, DetectsAForkedChild) {
   AsynchronousDriver fake;
   auto copies = HostToDevice::create(fake.driver(), small_ring());
   ASSERT_TRUE(copies.ok());

@@ -53,7 +53,7 @@ TEST_F(CheckpointTest, FolderWithAnIndexIsOneModel) {
   EXPECT_EQ(checkpoint->files[checkpoint->tensors.front().file].path, folder_ + "model-2.safetensors");
 }
 
-TEST_F(CheckpointTest, IndexThatIsNotTrue) {
+TEST_F(CheckpointTest, InvalidIndexes) {
   write_model("a.safetensors", "w");
   write_file(folder_ + "index.json", R"({"weight_map":{"v":"a.safetensors"}})");
   EXPECT_THAT(problem({"index.json"}), HasSubstr("says that a.safetensors has v, which it has not"));
@@ -73,7 +73,7 @@ TEST_F(CheckpointTest, TensorInTwoFilesIsAnError) {
   EXPECT_THAT(problem({"a.safetensors", "b.safetensors"}), HasSubstr("b.safetensors: has w, which"));
 }
 
-TEST_F(CheckpointTest, WhatCannotBeRead) {
+TEST_F(CheckpointTest, UnreadableFiles) {
   std::filesystem::create_directory(folder_ + "empty");
   EXPECT_THAT(problem({"empty"}), HasSubstr("no safetensors file and no index"));
   EXPECT_THAT(problem({"nowhere.safetensors"}), HasSubstr("nowhere.safetensors: "));

@@ -40,7 +40,7 @@ struct BadHeader {
 
 class BadHeaders : public ::testing::TestWithParam<BadHeader> {};
 
-TEST_P(BadHeaders, AreAnErrorThatSaysWhat) {
+TEST_P(BadHeaders, FailWithTheReason) {
   const auto header = parse_header(GetParam().header, GetParam().data_bytes);
   ASSERT_FALSE(header.ok());
   EXPECT_THAT(header.error().message, HasSubstr("model.safetensors: "));
@@ -99,7 +99,7 @@ std::string problem_of_start(const std::string& start, std::uint64_t file_bytes)
   return length ? std::string() : length.error().message;
 }
 
-TEST(Safetensors, WhatAFileIsInstead) {
+TEST(Safetensors, NamesTheFormatOfOtherFiles) {
   using namespace std::string_literals;
   EXPECT_EQ(problem_of_start("\x10\0\0\0\0\0\0\0"s, 24), "");
   EXPECT_THAT(problem_of_start("\x11\0\0\0\0\0\0\0"s, 24), HasSubstr("ends in its header"));

@@ -20,7 +20,7 @@ TEST(RanksCommandTest, TheLauncherStandsBeforeTheProgram) {
   EXPECT_EQ(ranks_of({"./train", "--fast"}), "/opt/python" + launcher + "--no-python ./train --fast");
 }
 
-TEST(RanksCommandTest, WhatHasNoRanksIsAnError) {
+TEST(RanksCommandTest, CommandsWithoutRanksFail) {
   EXPECT_EQ(ranks_of({"python", "-u", "-c", "pass"}),
             "--nproc: a program in the command line (-c) has no ranks; write it to a file");
   EXPECT_EQ(ranks_of({"python", "-u"}), "--nproc: python is given no program to run");

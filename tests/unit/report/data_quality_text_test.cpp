@@ -75,7 +75,7 @@ TEST(DataQualityText, NumberAgrees) {
   }
 }
 
-TEST(DataQualityText, WhatIsNotKnownIsLeftOut) {
+TEST(DataQualityText, UnknownValuesAreLeftOut) {
   EXPECT_EQ(quality_text({QualityId::stack_truncated, 3}),
             "3 stacks were truncated: their outermost frames are missing");
   EXPECT_EQ(quality_text({QualityId::stack_truncated, 3, {{"limit", 128U}}}),

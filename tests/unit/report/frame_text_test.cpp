@@ -9,7 +9,7 @@ FrameName python(const std::string& function, const std::string& file, std::uint
   return {Location::Kind::python, function, file, line};
 }
 
-TEST(ShortPath, KeepsWhatTellsFilesApart) {
+TEST(ShortPath, KeepsTheDistinguishingPart) {
   EXPECT_EQ(short_path("/home/me/project/src/models/llama.py"), "models/llama.py");
   EXPECT_EQ(short_path("/venv/lib/python3.12/site-packages/transformers/trainer.py"), "transformers/trainer.py");
   EXPECT_EQ(short_path("/usr/lib/python3/dist-packages/torch/nn/functional.py"), "torch/nn/functional.py");

@@ -126,7 +126,7 @@ TEST(OomReport, GrowthIsUnknownBeforeThereAreEnoughSamples) {
 }
 
 // As the tracker leaves it: without an assessment.
-TEST(OomReport, NothingIsSaidOfALostDeviceButWhy) {
+TEST(OomReport, LostDevicesHaveOnlyTheReason) {
   OomReport report = watch_report<OomReport>(watched_machine());
   WatchedDevice& device = report.state.devices[0];
   device.lost = "GPU 0 (GPU-1) does not answer any more (NVML: GPU is lost (15))";
@@ -142,7 +142,7 @@ TEST(OomReport, NothingIsSaidOfALostDeviceButWhy) {
   EXPECT_THAT(text, Not(HasSubstr("confidence")));
 }
 
-TEST(ProfileReport, WhatTheDriverDoesNotSayIsOneWord) {
+TEST(ProfileReport, UnknownValuesAreOneWord) {
   MachineState state = watched_machine();
   state.devices[0].used_percent.add(90);
   EXPECT_THAT(to_text(watch_report<ProfileReport>(state), Terminal{}), HasSubstr("utilization     n/a\n"));
@@ -178,7 +178,7 @@ TEST(RiskChangeJson, HasTheRecommendationOfAReport) {
   EXPECT_EQ(change["change"], "2026-11-23 17:12:10 UTC GPU 0: medium (was low): 90.0% used; steady");
 }
 
-TEST(RiskChangeJson, OfTheHostHasWhomTheKernelKilled) {
+TEST(RiskChangeJson, OfTheHostContainsKilledProcesses) {
   MachineState state = watched_machine();
   state.devices.clear();
   state.host.memory = {.total_bytes = 100 * kGiB, .available_bytes = 10 * kGiB};
@@ -196,7 +196,7 @@ TEST(RiskChangeJson, OfTheHostHasWhomTheKernelKilled) {
   EXPECT_THAT(recommendation_text(changes[0]), HasSubstr("the kernel killed a process of this control group"));
 }
 
-TEST(FragmentReport, SaysWhyNothingIsKnownOfADevice) {
+TEST(FragmentReport, GivesTheReasonForUnknownDevices) {
   FragmentReport report = watch_report<FragmentReport>(watched_machine());
   const auto why = [&] { return nlohmann::json::parse(to_json(report))["devices"]["0"]["unknown_because"]; };
   EXPECT_THAT(why().get<std::string>(), HasSubstr("record the program with `tidemark run`"));

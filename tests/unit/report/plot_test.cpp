@@ -177,7 +177,7 @@ TEST(TimelinePlot, MarksFailedRequestsOfItsDevice) {
   EXPECT_EQ(plot.legend.back().role, Role::alarm);
 }
 
-TEST(TimelinePlot, HintsSayWhatHolds) {
+TEST(TimelinePlot, HintsContainTheValuesInEffect) {
   const Plot plot = gap_plot();
   ASSERT_EQ(plot.hints.size(), 120U);
   EXPECT_THAT(plot.hints.front().tooltip, ElementsAre("41.7 ms", "allocated 8.0 MiB", "reserved 9.0 MiB"));
@@ -221,7 +221,7 @@ TEST(FlameGraph, BoxesSayTheirPlaceSizeAndShare) {
   EXPECT_THAT(plot.boxes[2].tooltip, ElementsAre("(no code of the project)", "2.0 MiB, 25.0%"));
 }
 
-TEST(LedgerBar, IsAsWideAsWhatIsKnown) {
+TEST(LedgerBar, CoversAllKnownMemory) {
   LedgerDevice device;
   device.breakdown.used_bytes = 10;
   device.breakdown.allocated_bytes = 12;

@@ -18,7 +18,7 @@ TEST(SettingsText, ChangesReplaceValues) {
             "max_split_size_mb:128,expandable_segments:True,garbage_collection_threshold:0.8");
 }
 
-TEST(SettingsText, WhatIsNoSettingIsAnError) {
+TEST(SettingsText, RejectsInvalidSettings) {
   for (const char* text : {"expandable_segments", ":True", "expandable_segments:", "a:[1", "a:1],b:2", "a:]1["}) {
     EXPECT_FALSE(parse_settings(text).ok()) << text;
   }

@@ -40,7 +40,7 @@ std::string why_different(const std::string& path) {
 
 class SimulatedSnapshot : public pytorch::testing::RecordedSnapshot {};
 
-TEST_P(SimulatedSnapshot, RecordedSettingsReserveWhatWasRecorded) {
+TEST_P(SimulatedSnapshot, RecordedSettingsReproduceReservedMemory) {
   if (const std::string why = why_different(GetParam()); !why.empty()) GTEST_SKIP() << why;
   const nlohmann::json truth = truth_of(GetParam());
   const Simulation simulation = simulate_file(GetParam() + ".pickle.xz");
@@ -57,7 +57,7 @@ INSTANTIATE_TEST_SUITE_P(Settings, SimulatedSnapshot, ::testing::ValuesIn(pytorc
 
 // The program emptied the cache (scripts/record_snapshots.py) and never ran out of memory; the trace has five runs of
 // segment_free or segment_unmap.
-TEST(Requests, WhatTheProgramReleasedIsARequest) {
+TEST(Requests, ReleasesOfTheProgramAreRequests) {
   for (const char* name : {"empty_cache", "empty_cache_expandable"}) {
     const auto store = open_store(TIDEMARK_SNAPSHOTS "/" + std::string(name) + ".pickle.xz");
     ASSERT_TRUE(store.ok());

@@ -59,7 +59,7 @@ TEST(StoreBuilder, CountsStepsUpToATime) {
   EXPECT_EQ(store.changes_until(20), 3U);
 }
 
-TEST(StoreBuilder, NotesWhatTotalsSayBeyondTheBlocks) {
+TEST(StoreBuilder, RecordsTotalsBeyondTheBlocks) {
   Scenario scenario;
   scenario.totals(kGpu, 1000, 4096);
   scenario.allocate(10, "a", 500, kGpu);

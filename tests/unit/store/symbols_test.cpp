@@ -165,7 +165,7 @@ TEST(Symbols, GivesModuleAndOffsetWhereTheFileIsGone) {
 }
 
 // In a process of its own: it is for good.
-TEST(SymbolsDeathTest, LeavesFilesAloneWhereThatWasAskedFor) {
+TEST(SymbolsDeathTest, LeavesFilesAloneOnRequest) {
   const std::string id = build_id_of(SYMBOL_TARGET);
   ASSERT_TRUE(ElfSymbols::open(SYMBOL_TARGET, id).ok());
   const auto leave_alone = [&] {

@@ -37,7 +37,7 @@ TEST(Tally, AddsUpACpuDeviceFromItsBlocks) {
   EXPECT_EQ(overview.end_ns, 40U);
 }
 
-TEST(Tally, LeavesUnknownWhatACpuAllocatorDoesNotTell) {
+TEST(Tally, KeepsTotalsMissingOnTheCpuUnknown) {
   Scenario scenario;
   scenario.allocate(10, "a", 100);
   const DeviceSummary cpu = scenario.overview().devices[0];
@@ -79,7 +79,7 @@ TEST(Tally, FollowsReservedBytes) {
   EXPECT_EQ(gpu.end_reserved_bytes, 1024U);
 }
 
-TEST(Tally, KnowsWhatIsReservedAfterARelease) {
+TEST(Tally, TracksReservedBytesAfterARelease) {
   Scenario scenario;
   scenario.totals(kGpu, 0, 8192);
   scenario.allocate(10, "a", 500, kGpu);

@@ -34,7 +34,7 @@ TEST(DpSgd, ReadsTheLastLine) {
   EXPECT_EQ(report->opacus_version, "1.6.0");
 }
 
-TEST(DpSgd, SaysWhatIsWrongWithOtherLines) {
+TEST(DpSgd, RejectsOtherLinesWithTheReason) {
   const auto none = parse_dp_sgd("an output\nDP_SGD\n");
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().message, "its output has no line DP_SGD");

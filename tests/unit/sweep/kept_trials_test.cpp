@@ -74,7 +74,7 @@ TEST_F(KeptTrialsFile, ATornLastLineIsTakenAway) {
   EXPECT_EQ(KeptTrials::open(folder(), kCommon)->trials().size(), 2U);
 }
 
-TEST_F(KeptTrialsFile, ATornFirstLineIsWrittenAnew) {
+TEST_F(KeptTrialsFile, ATornFirstLineIsRewritten) {
   std::filesystem::create_directories(folder());
   std::ofstream(file()) << R"({"progr)";
   ASSERT_TRUE(KeptTrials::open(folder(), kCommon));
@@ -130,7 +130,7 @@ TEST_F(KeptTrialsFile, AnotherProgramAndAnotherSweepAreRefused) {
   EXPECT_THAT(KeptTrials::open(folder(), "{}").error().message, HasSubstr("trials of another program"));
 }
 
-TEST_F(KeptTrialsFile, AFolderThatCannotBeIsAnError) {
+TEST_F(KeptTrialsFile, FailsForAnImpossibleFolder) {
   std::ofstream(folder_.path() + "/file") << "x";
   EXPECT_FALSE(KeptTrials::open(folder_.path() + "/file", kCommon));
 }

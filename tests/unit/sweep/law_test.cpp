@@ -36,7 +36,7 @@ TEST(LeastSquares, AgreesWithALineFittedByHand) {
   EXPECT_NEAR(solved->leverage({1, 4}), 1.0 / 3 + 9.0 / 2, 1e-12);  // 1/n + (x - mean)^2 / sum of squares
 }
 
-TEST(LeastSquares, KnowsWhatCannotBeSolved) {
+TEST(LeastSquares, DetectsSingularSystems) {
   EXPECT_FALSE(LeastSquares::solve({{1, 2}, {2, 4}, {3, 6}}, {1, 2, 3}));  // the same column twice
   EXPECT_FALSE(LeastSquares::solve({{1, 2}}, {1}));
   EXPECT_FALSE(LeastSquares::solve({{0.0}, {0.0}}, {1, 2}));

@@ -58,7 +58,7 @@ TEST(Sweep, HasAllCombinationsAndGroups) {
   EXPECT_THAT(sweep.numbers_of(sweep.rows[23]), ElementsAre(8, 400));
 }
 
-TEST(Sweep, PredictsWhatWasNotRunAndWhatRanOutOfMemory) {
+TEST(Sweep, PredictsMissingAndFailedRows) {
   Sweep sweep = make_sweep();
   for (SweepRow& row : sweep.rows) {
     if (row.gpu == 1 || row.values[0] != "8") run_row(sweep, row);
@@ -79,7 +79,7 @@ TEST(Sweep, PredictsWhatWasNotRunAndWhatRanOutOfMemory) {
   EXPECT_THAT(text, HasSubstr("9.8 KiB * batch * seq"));  // 10,000 bytes
 }
 
-TEST(Sweep, ChoosesTrialsThatSayMuch) {
+TEST(Sweep, ChoosesInformativeTrials) {
   Sweep sweep = make_sweep();
   sweep.gpus.pop_back();
   sweep.rows.resize(24);

@@ -178,7 +178,7 @@ std::vector<std::uint8_t> payload_of(const RecordingState& state, Bytes& file) {
   return payload;
 }
 
-TEST(Checkpoint, AStateIsWhatItWas) {
+TEST(Checkpoint, StateRoundTrips) {
   Bytes file;
   const RecordingState state = paused_state();
   const std::vector<std::uint8_t> payload = payload_of(state, file);
@@ -201,7 +201,7 @@ TEST(Checkpoint, AStateIsWhatItWas) {
   EXPECT_EQ(events[5].kind, EventKind::pause);
 }
 
-TEST(Checkpoint, NonsenseIsNoState) {
+TEST(Checkpoint, RejectsInvalidStates) {
   Bytes file;
   const std::vector<std::uint8_t> payload = payload_of(paused_state(), file);
   EXPECT_TRUE(decode_state(payload, kDefined));

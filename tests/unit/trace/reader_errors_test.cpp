@@ -41,7 +41,7 @@ Recording read_frame(unsigned type, const std::vector<std::uint8_t>& payload) {
   return read_all(bytes);
 }
 
-TEST(ReaderErrors, SaysWhatTheFileIsNot) {
+TEST(ReaderErrors, RejectsOtherFiles) {
   EXPECT_THAT(read_all({}).error, HasSubstr("memory is empty"));
   EXPECT_THAT(read_all(bytes_of("\x80\x04pickle of something else")).error,
               HasSubstr("memory is not a tidemark recording but a pickle, as PyTorch memory snapshots are"));
@@ -50,7 +50,7 @@ TEST(ReaderErrors, SaysWhatTheFileIsNot) {
               HasSubstr("is not a tidemark recording but a text file; tidemark reads recordings"));
 }
 
-TEST(ReaderErrors, SaysWhatKindOfFileItIs) {
+TEST(ReaderErrors, NamesTheFormatOfOtherFiles) {
   const std::pair<std::string, const char*> files[] = {
       {"\"\"\"Trains a net.\"\"\"\n", "Python source code (to record it: `tidemark run -- python FILE`)"},
       {"import torch\n", "Python source code"},
@@ -90,7 +90,7 @@ TEST(ReaderErrors, SkipsAndCountsWhatItDoesNotKnow) {
 }
 
 // The number of a kind is not cut: 260 is not a stack (4).
-TEST(ReaderErrors, TellsNothingElseOfDefinitionsOfLaterVersions) {
+TEST(ReaderErrors, IgnoresDefinitionsOfLaterVersions) {
   Bytes bytes = header(1, 1);
   FrameEncoder frames;
   const std::vector<std::uint8_t> payload = {0x84, 0x02, 2, 0, 0, 99, 0, 2, 2, 1, 'a'};

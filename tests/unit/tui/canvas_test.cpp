@@ -27,7 +27,7 @@ TEST(Canvas, CombiningMarksStayWithTheirCharacter) {
   EXPECT_EQ(canvas.at(1, 0).text, "x");
 }
 
-TEST(Canvas, AsciiStandsForWhatTheTerminalLacks) {
+TEST(Canvas, AsciiReplacesUnsupportedCharacters) {
   Canvas canvas(8, 1, false);
   canvas.print(0, 0, "ä…→日x");
   EXPECT_EQ(canvas.text(), "?~>??x\n");

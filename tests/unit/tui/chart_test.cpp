@@ -38,7 +38,7 @@ TEST(Chart, AValueHoldsUntilTheNextSampleAndNothingIsShownOutside) {
             "       0 B   ██████\n");
 }
 
-TEST(Chart, LittleIsNotNothing) {
+TEST(Chart, SmallValuesAreVisible) {
   WatchedUsage used;
   used.add(0, 1);
   Canvas canvas(kScaleColumns + 1, 1);

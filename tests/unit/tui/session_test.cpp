@@ -46,7 +46,7 @@ Seen seen_by_the_command() {
   return seen;
 }
 
-TEST(Session, SeesWhatTheCommandSees) {
+TEST(Session, MatchesTheCommand) {
   const Seen command = seen_by_the_command();
   const TemporaryFolder folder;
   ScriptedMachine machine;
@@ -81,7 +81,7 @@ TEST(Session, SeesWhatTheCommandSees) {
   EXPECT_EQ(saved["marks"][1]["seconds"], 120.0);
 }
 
-TEST(Session, WhatIsHeldStays) {
+TEST(Session, PausedDataStays) {
   ScriptedMachine machine;
   tui::ProgramOptions options;
   options.engine = machine.options();

@@ -18,7 +18,7 @@ std::string watch_run(const LabelledRun& run, Score& score) {
   return add_outcome(run, watch(run, *monitor, score.calibration), score);
 }
 
-TEST(DetectorsTest, GeneratedRunsAreToldApart) {
+TEST(DetectorsTest, DistinguishesGeneratedRuns) {
   Score score;
   std::string wrong;
   for (const std::string_view kind : kinds()) {

@@ -147,7 +147,7 @@ TEST(ForecasterTest, FewSamplesOfALineAreNeitherSteadyNorAWarmUp) {
 }
 
 // A model is loaded, then trains on batches of many lengths: now and then one is a little larger than all before.
-TEST(ForecasterTest, WhatJumpsOrAllButStopsWhereLoadingEndsIsNoAlarm) {
+TEST(ForecasterTest, JumpsAndGrowthThatEndsWithLoadingRaiseNoAlarm) {
   for (const std::uint64_t loading : {90U, 180U}) {
     for (std::uint32_t seed = 1; seed <= 20; ++seed) {
       std::minstd_rand random(seed);
@@ -174,7 +174,7 @@ TEST(ForecasterTest, GrowthThatGoesOnAfterAJumpIsAnAlarm) {
 }
 
 // The same growth, with the first step after two thirds of it.
-TEST(ForecasterTest, WhatGrewBeforeTheFirstStepIsLoading) {
+TEST(ForecasterTest, GrowthBeforeTheFirstStepIsLoading) {
   const auto assess_from = [](std::uint64_t first_step) {
     Forecaster forecaster;
     for (std::uint64_t second = 0; second < 150; ++second) {
@@ -188,7 +188,7 @@ TEST(ForecasterTest, WhatGrewBeforeTheFirstStepIsLoading) {
   EXPECT_EQ(assess_from(135), RiskLevel::medium);
 }
 
-TEST(ForecasterTest, WhatDoesNotReachTheLimitIsNoAlarm) {
+TEST(ForecasterTest, GrowthThatEndsBelowTheLimitRaisesNoAlarm) {
   EXPECT_EQ(assess(600, [](double) { return 0.5; }).level, RiskLevel::low);
   EXPECT_EQ(assess(600, [](double time) { return 0.5 + 0.3 * std::fmod(time, 20) / 20; }).level, RiskLevel::low);
   EXPECT_EQ(assess(200, [](double time) { return 0.4 + 0.4 * (1 - std::exp(-time / 40)); }).level, RiskLevel::low);
@@ -222,7 +222,7 @@ TEST(ForecasterTest, TheTimeOfSteadyGrowthDoesNotComeAndGo) {
 }
 
 // Its process has ended.
-TEST(ForecasterTest, WhatHasGrownAndIsReleasedIsNoRisk) {
+TEST(ForecasterTest, ReleasedGrowthIsNoRisk) {
   const auto until = [](double end) { return [end](double time) { return time < end ? 0.5 + 0.001 * time : 0.01; }; };
   const RiskAssessment risk = assess(400, until(399));
   EXPECT_EQ(risk.level, RiskLevel::low);

@@ -24,7 +24,7 @@ TEST(SeriesGrowthTest, WhatEachStepLeavesIsALeak) {
   EXPECT_DOUBLE_EQ(growth->bytes_per_step.value, 64);
 }
 
-TEST(SeriesGrowthTest, WhatIsFreedLaterIsNone) {
+TEST(SeriesGrowthTest, MemoryFreedLaterIsNoLeak) {
   EXPECT_FALSE(find_series_growth(series(60, [](int step) { return 100.0 * (step % 10); }), 6, 1));
   const auto growth =
       find_series_growth(series(100, [](int step) { return 100.0 * (step % 10) + 10.0 * step; }), 10, 1);
@@ -57,7 +57,7 @@ TEST(GrowthDetectorTest, NamesTheSourceThatLeaks) {
   EXPECT_NEAR(found.sources[0].bytes_per_minute.value, 4096 * 120, 500);
 }
 
-TEST(GrowthDetectorTest, WhatHappenedDuringTheFirstStepSaysNothingOfTheRate) {
+TEST(GrowthDetectorTest, FirstStepDoesNotAffectTheRate) {
   GrowthDetector detector;
   for (std::uint64_t step = 0; step < 20; ++step) {
     const std::vector<SourceBytes> sources = {{1, 4096 * step}};
@@ -89,7 +89,7 @@ LiveGrowths watch(int seconds, double (*used)(double time)) {
   return detector.assess();
 }
 
-TEST(GrowthDetectorTest, SamplesAloneTellALeakFromASawtooth) {
+TEST(GrowthDetectorTest, SamplesAloneDistinguishALeakFromASawtooth) {
   EXPECT_FALSE(watch(600, [](double time) { return 1e9 + 1e8 * std::fmod(time, 20); }).leaks());
   const LiveGrowths found = watch(600, [](double time) { return 4e9 + 1e8 * std::fmod(time, 7) + 5e6 * time; });
   ASSERT_TRUE(found.leaks());

@@ -36,7 +36,7 @@ TEST(UsageHistoryTest, JoinsOldSamplesAndKeepsTheirExtremes) {
   EXPECT_EQ(samples, 100'000u);
 }
 
-TEST(UsageHistoryTest, BeginsAnewWhenStepsGoBackAndDropsWhatIsLate) {
+TEST(UsageHistoryTest, RestartsWhenStepsDecreaseAndDropsLateSamples) {
   UsageHistory history;
   history.add({10, 7, std::nullopt, 5});
   history.add({5, 9, std::nullopt, 6});
@@ -56,7 +56,7 @@ TEST(UsageHistoryTest, CellsHaveTheirExtremesAndEmptyOnesTheValueBefore) {
   EXPECT_EQ(grid.floors, (std::vector<double>{10, 20, 20, 40}));
 }
 
-TEST(ChangePointsTest, AreWhereLevelsAndSlopesChange) {
+TEST(ChangePointsTest, FindsChangesOfLevelAndSlope) {
   std::vector<double> values;
   for (int index = 0; index < 20; ++index) values.push_back(5 + 0.01 * (index % 2));
   for (int index = 0; index < 20; ++index) values.push_back(9 + 0.01 * (index % 2));
@@ -68,7 +68,7 @@ TEST(ChangePointsTest, AreWhereLevelsAndSlopesChange) {
   EXPECT_TRUE(find_change_points(line, 5).empty());
 }
 
-TEST(PeriodTest, IsThatOfASawtoothAlsoOnASlope) {
+TEST(PeriodTest, FindsASawtoothOnASlope) {
   std::vector<double> values;
   for (int index = 0; index < 120; ++index) values.push_back(index % 12 + 0.05 * index);
   const auto period = find_period(values);
@@ -77,7 +77,7 @@ TEST(PeriodTest, IsThatOfASawtoothAlsoOnASlope) {
   EXPECT_FALSE(find_period(std::vector<double>(100, 1)));
 }
 
-TEST(BendTest, IsWhereASeriesBeganToRise) {
+TEST(BendTest, FindsTheStartOfARise) {
   EXPECT_EQ(find_bend(std::vector<double>{0, 0, 0, 0, 1, 2, 3, 4}, 0.1), 3u);
   EXPECT_EQ(find_bend(std::vector<double>{0, 1, 2, 3, 4}, 0.1), 0u);
 }
@@ -94,7 +94,7 @@ TEST(CellGrowthTest, ALineGrowsByItsSlope) {
   EXPECT_FALSE(find_cell_growth(line, 193)) << "it had been as high before";
 }
 
-TEST(CellGrowthTest, OneJumpNoiseAndGrowthThatStoppedAreNone) {
+TEST(CellGrowthTest, OneJumpNoiseAndGrowthThatStoppedAreNoGrowth) {
   std::vector<double> jump(32, 10);
   for (std::size_t index = 16; index < 32; ++index) jump[index] = 50;
   EXPECT_FALSE(find_cell_growth(jump, 0));
