@@ -1,4 +1,4 @@
-// The rules against what PyTorch's allocator did on a real GPU: tests/data/allocator/reserved_h200.txt.
+// The rules compared with PyTorch's allocator on a real GPU: tests/data/allocator/reserved_h200.txt.
 #include <gtest/gtest.h>
 
 #include <cstdint>

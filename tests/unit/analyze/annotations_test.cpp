@@ -45,7 +45,7 @@ TEST_F(Annotations, TheInnermostRangeCounts) {
 TEST_F(Annotations, RangesThatOverlapEndByName) {
   mark(Kind::range_begin, 10, "a");
   mark(Kind::range_begin, 20, "b");
-  mark(Kind::range_end, 30, "a");  // encloses b, which goes on
+  mark(Kind::range_end, 30, "a");  // encloses b, which continues
   mark(Kind::range_end, 40, "b");
   mark(Kind::range_end, 45, "never begun");
   blocks({15, 25, 35, 41});

@@ -1,4 +1,4 @@
-// What attribution says in stacks.
+// Attribution in stacks.
 #include "analyze/attribution/attributed_store.h"
 
 #include <gmock/gmock.h>
@@ -41,7 +41,7 @@ class AttributedStoreTest : public ::testing::Test {
     attribution_.modules = {{"Net", "model.Net", Component::other}, {"layers.0", "Linear", Component::other}};
     attribution_.blocks.resize(1);
   }
-  // What a node with the forward side of the activation allocates.
+  // Allocation of a node with the activation's forward side.
   void allocate_in_node(std::uint64_t time_ns, StackId stack, ThreadId thread) {
     scenario_.allocate(time_ns, std::to_string(time_ns), 40, kGpu, stack, thread);
     scenario_.in_node(node_, 0);
@@ -69,7 +69,7 @@ TEST_F(AttributedStoreTest, CallsOfModulesHaveTheirPaths) {
   EXPECT_EQ(stack.call_site, 2U) << "in the project";
 }
 
-// A model that is made anew: other objects at the same paths, and its call sites are those of the first.
+// A model constructed again: other objects at the same paths have the first model's call sites.
 TEST_F(AttributedStoreTest, ObjectsOfOnePathHaveTheSameStacks) {
   const NnModuleId net = scenario_.root("model.Net");
   const NnModuleId linear = scenario_.module(net, "layers.0", "torch.nn.modules.linear.Linear");

@@ -282,7 +282,7 @@ TEST(Compare, HoldsItsLawsOnRandomRuns) {
   }
 }
 
-// Each block of the scenario with its category, of which `only` is listed, or all.
+// Each block of the scenario with its category; only `only` is listed, or all.
 ComparedRecording by_category(const Scenario& scenario, const std::vector<Category>& categories,
                               std::optional<Category> only = std::nullopt) {
   Store store = scenario.store();
@@ -299,7 +299,7 @@ ComparedRecording by_category(const Scenario& scenario, const std::vector<Catego
   return reduce_for_compare(std::move(store), holders);
 }
 
-// Categories are compared by their names, whatever stacks they are of. Totals remain those of all blocks.
+// Categories are compared by name, regardless of stacks. Totals still cover all blocks.
 TEST(Compare, Categories) {
   Scenario a;
   a.allocate(1, "weight", 1000, kGpu);

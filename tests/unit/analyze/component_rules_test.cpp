@@ -157,7 +157,7 @@ TEST(ComponentRulesTest, ErrorsNameTheLine) {
       "function)");
 }
 
-// Frames that the innermost named module called count with it; where no module has a name, all frames.
+// Frames below the innermost named module count with it; if no module has a name, all frames count.
 TEST(ComponentRulesTest, OfStacks) {
   ModelScenario run;
   const NnModuleId model = run.root("net.Net");

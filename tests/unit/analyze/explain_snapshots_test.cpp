@@ -1,4 +1,4 @@
-// Real failures on GPUs, made for known causes by scripts/record_snapshots.py, against what PyTorch itself said.
+// Real failures on GPUs, made for known causes by scripts/record_snapshots.py, compared with PyTorch's own messages.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,7 +37,7 @@ bool advises(const OomFailure& failure, OomFixKind kind) {
 struct Case {
   const char* name;
   OomCause cause;
-  const char* holder;  // whose blocks hold most
+  const char* holder;  // the stack that holds most
   OomFixKind change;   // the first one
 };
 
@@ -116,7 +116,7 @@ TEST(RealFailures, EqualFailuresAreMerged) {
   EXPECT_EQ(explanation.failures[2].request.bytes, std::uint64_t{32} << 30);
 }
 
-// 38 GiB were reserved by a private pool that nobody used, says PyTorch's message.
+// PyTorch's message: 38 GiB were reserved by an unused private pool.
 TEST(RealFailures, PrivatePool) {
   const OomFailure failure = explain(load(kFolder + "oom_private_pool.pickle.xz"), {}).failures.at(0);
   EXPECT_EQ(failure.cache->whole_in_private_pools, std::uint64_t{38} << 30);
@@ -152,7 +152,7 @@ TEST(RealFailures, LimitOfOneGibibyte) {
   }
 }
 
-// The message: 876.00 MiB asked for, 135.66 GiB free, 4.19 GiB allowed, 3.04 GiB allocated, 363.11 MiB cached.
+// The message: 876.00 MiB requested, 135.66 GiB free, 4.19 GiB allowed, 3.04 GiB allocated, 363.11 MiB cached.
 TEST(RealFailures, SharedSnapshotOfAGrowingBatch) {
   const std::string path = pytorch::testing::shared_snapshots({"oom"})[0] + ".pickle.xz";
   if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is absent";

@@ -1,4 +1,4 @@
-// Failures on a device laid out by hand, one for each cause; what is expected is worked out in the comments.
+// Failures on a device laid out by hand, one for each cause; the comments compute the expected values.
 #include "analyze/oom/explain.h"
 
 #include <gtest/gtest.h>
@@ -84,7 +84,7 @@ TEST_F(Explain, Demand) {
   EXPECT_EQ(function_of(failure.fixes[1].stack), "weights");
 }
 
-// Two segments of 30 MiB, 20 of each free; 25 are asked for.
+// Two segments of 30 MiB, 20 of each free; 25 are requested.
 TEST_F(Explain, Fragmentation) {
   const StackId pins = stack("pin");
   for (const std::uint64_t at : {0 * kMiB, 100 * kMiB}) {
@@ -107,7 +107,7 @@ TEST_F(Explain, Fragmentation) {
   EXPECT_EQ(failure.fixes[1].of_blocks, 2U);
 }
 
-// A piece between two blocks of one stack: freeing the newer one joins it with what is free behind it.
+// A free gap between two blocks of one stack: freeing the newer one joins it with the free memory after it.
 TEST_F(Explain, AsFewBlocksAsDo) {
   const StackId pins = stack("pin");
   gpu.reserve(0, 100 * kMiB);
@@ -437,7 +437,7 @@ TEST(ExplainRecording, TakesFreeMemoryFromTheLastSampleBefore) {
   EXPECT_EQ(limited.limit->at_least, 5000 * kMiB) << "reserved before";
   EXPECT_EQ(limited.missing, 1000 * kMiB);
 
-  const Explained close(sampled_recording(6900 * kMiB));  // 900 MiB free for 1000: a sample is not that exact
+  const Explained close(sampled_recording(6900 * kMiB));  // 900 MiB free for 1000: within the error of a sample
   EXPECT_EQ(close.refused_by, OomRefusedBy::unknown);
   const Explained exhausted(
       sampled_recording(6000 * kMiB, 64 * kMiB));  // nothing free: a sample is exact enough for that
@@ -446,8 +446,8 @@ TEST(ExplainRecording, TakesFreeMemoryFromTheLastSampleBefore) {
   EXPECT_EQ(exhausted.missing, 64 * kMiB);
 }
 
-// Three requests at three places, latest first: each has the last sample before it that says what was used, with what
-// PyTorch had reserved then, unless a slow call was under way.
+// Three requests at three places, latest first: each uses the last sample before it with used bytes, and PyTorch's
+// reserved bytes of that time, unless a slow call was in progress.
 TEST(ExplainRecording, EachFailureHasItsOwnSample) {
   Scenario scenario;
   const SampledDeviceId gpu = scenario.sampled_gpu(0, 6000 * kMiB);
@@ -506,14 +506,14 @@ TEST(ExplainRecording, Cpu) {
   EXPECT_EQ(failure.top_allocations.size(), 1U);
 }
 
-// A loop that keeps 4 KiB a step, then fails; what comes after the failure must not count.
+// A loop that keeps 4 KiB a step, then fails; events after the failure must not count.
 TEST(ExplainRecording, LeakUpToTheFailure) {
   constexpr int kSteps = 160;
   TrainingLoop loop(TrainingLoop::Stacks::named_optimizer);
   loop.run(kSteps, [&](int step) { loop.allocate("kept" + std::to_string(step), 4096, "track"); });
   const std::uint64_t end_ns = loop.scenario.events.back().time_ns;
   loop.scenario.out_of_memory(end_ns + 1, 2 * kMiB, kGpu);
-  // 2 MiB asked for is more than 160 * 4 KiB: nothing shows that the leak is what made it fail.
+  // 2 MiB requested is more than 160 * 4 KiB: no evidence that the leak caused the failure.
   const Explained large(loop.scenario.store());
   EXPECT_EQ(large.leak_verdict, LeakVerdict::leak);
   EXPECT_EQ(large.found(OomCause::leak), std::nullopt);
@@ -529,7 +529,7 @@ TEST(ExplainRecording, LeakUpToTheFailure) {
   EXPECT_EQ(before.leak_verdict, LeakVerdict::no_leak) << "the leak began after the failure";
 }
 
-// Nobody says what was missing: 160 × 4 KiB at most leaked, which is a cause only where no more was asked for.
+// The missing bytes are unknown: at most 160 × 4 KiB leaked, which is a cause only if no more was requested.
 TEST(ExplainRecording, LeakOnTheCpu) {
   for (const bool is_less : {true, false}) {
     TrainingLoop loop(TrainingLoop::Stacks::named_optimizer, kCpu);

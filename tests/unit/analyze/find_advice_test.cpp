@@ -1,4 +1,4 @@
-// Advice for programs that have a fault, and none for the same program without it. Whose the blocks are is given here.
+// Advice for programs with a fault, and none for the same program without it. Owners of blocks are given here.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -141,9 +141,8 @@ TEST(FindAdvice, FreesGradientsBeforeTheForwardPass) {
   EXPECT_FALSE(training(false).advice().contains(AdviceKind::gradients_in_forward));
 }
 
-// zero_grad(set_to_none=False): the gradient stays, and a new value is added to it. Had it been freed, the new value
-// would be there from when it is made: 40 of weights, and before that x (100) and seed (5), then seed and the new
-// value.
+// zero_grad(set_to_none=False): the gradient stays, and a new value is added to it. If it had been freed, the new value
+// would be alive from its creation: 40 of weights, and before that x (100) and seed (5), then seed and the new value.
 TEST(FindAdvice, AccumulatedGradientsAreAbsentUntilTheAddition) {
   Loop loop;
   loop.allocate("weights", 40, Phase::other, Category::parameter);
@@ -224,8 +223,8 @@ TEST(FindAdvice, FindsWhatBelongsToFrozenParameters) {
   }
 }
 
-// The optimizer made state for a parameter that was frozen later, when a temporary of 20 MiB had been there. Then comes
-// one of 40: the peak is 150, and would be 130.
+// The optimizer made state for a parameter that was frozen later, after a temporary of 20 MiB. Then comes one of 40:
+// the peak is 150, and would be 130.
 TEST(FindAdvice, FindsWhatBelongsToParametersThatWereFrozenLater) {
   Loop loop;
   loop.allocate("weights", 50, Phase::other, Category::parameter);
@@ -281,7 +280,7 @@ TEST(FindAdvice, FindsCopiesOfLogits) {
   EXPECT_EQ(advice.peak_blocks, 4U);
 }
 
-// Made by C++ code that DistributedDataParallel calls; the gradients lie in blocks of their own.
+// Allocated by C++ code that DistributedDataParallel calls; the gradients are in separate blocks.
 TEST(FindAdvice, FindsGradientBucketsBesideGradients) {
   for (const bool view : {false, true}) {
     Loop loop;
@@ -444,7 +443,7 @@ TEST(FindAdvice, FindsMatricesOfAttentionByTheFunctionThatMakesThem) {
   }
 }
 
-// Two layers of 20 MiB, gathered in the forward pass; those of the outermost module stay. At the peak (weights 10,
+// Two layers of 20 MiB, gathered in the forward pass; the outermost module's parameters stay. At the peak (weights 10,
 // gathered 30 + 2 * 20, x 50) neither layer is in use.
 TEST(FindAdvice, FindsGatheredParametersHeldUntilTheBackwardPass) {
   for (const bool reshards : {false, true}) {
@@ -475,7 +474,7 @@ TEST(FindAdvice, FindsGatheredParametersHeldUntilTheBackwardPass) {
   }
 }
 
-// What fails is the third layer's first request: of the first two, x (60 each) would have been away.
+// The third layer's first request fails: x of the first two (60 each) would have been absent.
 TEST(FindAdvice, ReportsBytesHeldAtAFailedRequest) {
   Loop loop;
   loop.allocate("weights", 10, Phase::other, Category::parameter);
@@ -493,7 +492,7 @@ TEST(FindAdvice, ReportsBytesHeldAtAFailedRequest) {
   EXPECT_EQ(found[0].peak_blocks, 2U);
 }
 
-// Two layers, each of which makes 60 and then 40 MiB, and a loss. Weights take 10.
+// Two layers, each of which allocates 60 and then 40 MiB, and a loss. Weights take 10.
 void call_two_layers(Loop& loop, const std::string& call, Phase phase, bool makes_nodes) {
   for (const std::string layer : {"0", "1"}) {
     const std::string module = "layers." + layer;
@@ -632,7 +631,7 @@ TEST(FindAdvice, FindsGradientsThatNoOptimizerUses) {
   };
   const auto found = run(false, true);
   ASSERT_TRUE(found.contains(AdviceKind::unused_gradients));
-  // generator0, and its gradient; generator1 is what the discriminator reads.
+  // generator0, and its gradient; generator1 is the discriminator's input.
   EXPECT_EQ(found.at(AdviceKind::unused_gradients).avoidable_peak_bytes, (50 + 20) * kMiB);
   EXPECT_FALSE(run(true, true).contains(AdviceKind::unused_gradients));
   EXPECT_FALSE(run(false, false).contains(AdviceKind::unused_gradients)) << "the way to what is trained";
@@ -654,7 +653,7 @@ TEST(FindAdvice, FindsGraphsThatAreKeptUntilMemoryRunsOut) {
   EXPECT_EQ(found.at(AdviceKind::inference_with_autograd).avoidable_peak_bytes, (600 - 40 - 40 - 140) * kMiB);
 }
 
-// Memory runs out in the second layer of a forward pass whose backward pass would have come.
+// Memory runs out in the second layer of a forward pass that would have had a backward pass.
 TEST(FindAdvice, AForwardPassThatRanOutOfMemoryIsNoInference) {
   Loop loop;
   loop.allocate("weights", 10, Phase::other, Category::parameter);
@@ -721,7 +720,7 @@ TEST(FindAdvice, FindsTemporaryTensorsOfAnOptimizerStep) {
   EXPECT_EQ(saving(AllocationOrigin::nothing_known), 0U);
 }
 
-// Three epochs of seven steps, each of which keeps 20 MiB until the epoch ends: 140 MiB at most, instead of 20.
+// Three epochs of seven steps, each of which keeps 20 MiB until the epoch ends: at most 140 MiB instead of 20.
 TEST(FindAdvice, FindsWhatIsKeptOverSteps) {
   const auto run = [](bool is_of_model) {
     Loop loop;
@@ -743,7 +742,7 @@ TEST(FindAdvice, FindsWhatIsKeptOverSteps) {
   EXPECT_FALSE(run(true).contains(AdviceKind::kept_over_steps));
 }
 
-// An epoch of four steps, whose last one frees its own outputs too.
+// An epoch of four steps; the last one also frees its own outputs.
 TEST(FindAdvice, FindsWhatIsKeptOverFewSteps) {
   const auto run = [](int steps) {
     Loop loop;
@@ -764,8 +763,8 @@ TEST(FindAdvice, FindsWhatIsKeptOverFewSteps) {
   EXPECT_FALSE(run(3).contains(AdviceKind::kept_over_steps));
 }
 
-// The first request fails with 100 MiB that its call made; they are there when the second one fails. What was made
-// before the call, at another line, is not its.
+// The first request fails with 100 MiB allocated by its call; they are alive when the second one fails. Blocks
+// allocated before the call, at another line, do not belong to it.
 TEST(FindAdvice, FindsWhatTheExceptionOfAFailedCallKeeps) {
   const auto run = [](bool keeps, bool gets_memory) {
     Loop loop;

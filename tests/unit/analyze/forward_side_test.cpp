@@ -1,4 +1,4 @@
-// The module and the stack of what autograd nodes allocate: those of their forward side.
+// The module and the stack of allocations by autograd nodes: those of their forward side.
 #include <gtest/gtest.h>
 
 #include <limits>
@@ -62,7 +62,7 @@ TEST(ForwardSideTest, ByTheNumbersOfNodes) {
   EXPECT_EQ(attribution.blocks[6].phase, Phase::backward);
 }
 
-// Module.register_full_backward_hook() makes node 2 before it calls "down", whose weight is transposed by node 3 first.
+// Module.register_full_backward_hook() creates node 2 before it calls "down"; node 3 transposes its weight first.
 TEST(ForwardSideTest, HooksOfAModuleAreOfWhatItsCallMakes) {
   BackwardRun run;
   run.forward("up", run.up, 2);
@@ -76,7 +76,7 @@ TEST(ForwardSideTest, HooksOfAModuleAreOfWhatItsCallMakes) {
   EXPECT_EQ(module_of(attribution, attribution.blocks[3]), "mlp.up");
 }
 
-// The loss is written by hand: it makes nodes, and a backward pass goes through them. The batch makes none.
+// The loss is written by hand: it creates nodes, and a backward pass goes through them. The batch creates none.
 TEST(ForwardSideTest, CodeThatMakesNodesIsOfTheForwardPass) {
   BackwardRun run;
   run.forward("batch", run.loss, 0);
@@ -140,7 +140,8 @@ TEST(ForwardSideTest, OfARequestThatFailed) {
   ASSERT_EQ(attribution.out_of_memory.size(), 1U);
   EXPECT_EQ(module_of(attribution, attribution.out_of_memory[0]), "mlp.up");
   EXPECT_EQ(attribution.out_of_memory[0].forward_stack, run.up);
-  EXPECT_EQ(attribution.out_of_memory[0].category, Category::unknown);  // nothing tells gradients from what flows back
+  EXPECT_EQ(attribution.out_of_memory[0].category, Category::unknown);  // no evidence for gradients or intermediate
+                                                                        // ones
 }
 
 TEST(OwnerGroupsTest, CodeOutsideOfModulesHasTheLineOfTheProgram) {

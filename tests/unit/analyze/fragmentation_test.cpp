@@ -1,4 +1,4 @@
-// Fragmentation of a device whose memory is laid out by hand.
+// Fragmentation of a device with memory laid out by hand.
 #include "analyze/fragmentation/fragmentation.h"
 
 #include <gtest/gtest.h>

@@ -59,7 +59,7 @@ TEST(HostGrowthTest, IgnoresStoppedAndSmallGrowth) {
     EXPECT_TRUE(find_host_growth(*store, 0, 70 * kHostSecond).empty());
 }
 
-// Forked workers copy pages: the job's PSS grows, that of the process does not.
+// Forked workers copy pages: the job's PSS grows, the process's does not.
 TEST(HostGrowthTest, OtherProcessesOfTheJob) {
   Store store = Scenario().store();
   for (std::uint64_t second = 0; second <= 70; ++second) {

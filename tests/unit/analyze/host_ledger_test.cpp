@@ -1,4 +1,4 @@
-// The host's memory by what holds it: sums worked out by hand.
+// The host's memory by owner: sums computed by hand.
 #include "analyze/ledger/host_ledger.h"
 
 #include <gtest/gtest.h>

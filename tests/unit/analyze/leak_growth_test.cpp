@@ -87,7 +87,7 @@ TEST(LeakGrowthTest, GrowthThatSlowsIsNot) {
   EXPECT_EQ(judge(spans)->classification, GrowthClass::slowing);
 }
 
-// Freed after 10 boundaries: what is left is too young, though it has lived through 1 to 9 of them.
+// Freed after 10 boundaries: the remaining blocks are too young, although they have lived through 1 to 9 of them.
 TEST(LeakGrowthTest, AQueueIsNot) {
   std::vector<StepSpan> spans;
   for (std::uint32_t step = 0; step < 19; ++step) spans.push_back(span(step, 10));
@@ -95,7 +95,8 @@ TEST(LeakGrowthTest, AQueueIsNot) {
   EXPECT_FALSE(judge(spans));
 }
 
-// Half of the blocks go after two boundaries. The others have outlived that: those older than 3 boundaries are judged.
+// Half of the blocks are freed after two boundaries. The others have outlived that: blocks older than 3 boundaries are
+// judged.
 TEST(LeakGrowthTest, BlocksThatOutliveFreesOfTheirKindAreALeak) {
   std::vector<StepSpan> spans;
   for (std::uint32_t step = 0; step < kBoundaries - 1; ++step) {
@@ -125,7 +126,7 @@ TEST(LeakGrowthTest, OneLateFreeAmongManyKeptIsUnusual) {
   EXPECT_EQ(judge(spans)->classification, GrowthClass::leak);
 }
 
-// Freed as late as after 20 boundaries, three blocks in four, and the fourth not yet: nobody can tell.
+// Three blocks in four are freed only after 20 boundaries, and the fourth not yet: undecidable.
 TEST(LeakGrowthTest, FreesThatComeLateLeaveItUnclear) {
   std::vector<StepSpan> spans;
   for (std::uint32_t step = 0; step < 9; ++step) {

@@ -1,4 +1,4 @@
-// Which leaks are of one object. Whose the blocks are is given here.
+// Groups leaks by object. Owners of blocks are given here.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -27,7 +27,7 @@ constexpr std::uint64_t kDown = 2000;
 constexpr std::uint64_t kLoss = 8;
 constexpr std::uint64_t kGraph = kUp + kDown + kLoss + kInput;
 
-// A model of two layers in training, and what becomes of the tensors of a step.
+// A model of two layers in training, with options to keep the tensors of a step.
 class GraphLoop {
  public:
   bool keep_input = false;
@@ -37,10 +37,10 @@ class GraphLoop {
   Phase input_phase = Phase::data;
   bool makes_nodes = true;            // false: torch.no_grad()
   std::uint64_t cached = 0;           // bytes a step that something else keeps
-  std::uint64_t weight = 10'000'000;  // what the rest is little beside
+  std::uint64_t weight = 10'000'000;  // large compared with the other blocks
   int first_kept = 0;                 // step
 
-  bool keeps_after_step = false;  // the graph of another forward pass, which no backward pass follows
+  bool keeps_after_step = false;  // the graph of another forward pass, without a backward pass
 
   void keep_graph() { keep_input = keep_up = keep_down = keep_loss = true; }
 
@@ -311,7 +311,7 @@ TEST(LeakObjectsTest, OwnersAddUp) {
   ASSERT_EQ(leaks.owners.size(), 1U);
   const GrowthByOwner& growth = leaks.owners[0].growth;
   ASSERT_EQ(growth.rows.size(), 1U);
-  EXPECT_EQ(growth.rows[0].owner.name, std::nullopt);  // what is in no module, and of no forward pass
+  EXPECT_EQ(growth.rows[0].owner.name, std::nullopt);  // outside of modules and forward passes
   EXPECT_NEAR(growth.rows[0].bytes_per_step, kInput + 3500, 1e-6);
   EXPECT_EQ(growth.other_rows, 3U);  // two layers, and the line of the loss
   EXPECT_NEAR(growth.other.bytes_per_step, kUp + kDown + kLoss, 1e-6);

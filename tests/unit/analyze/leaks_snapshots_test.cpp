@@ -14,7 +14,7 @@ namespace {
 
 struct Run {
   const char* name;
-  std::size_t steps;  // that the program made
+  std::size_t steps;  // number of the program's steps
   LeakVerdict verdict;
   std::size_t more = 0;  // steps found beyond these, by chance repetition of sizes
 };

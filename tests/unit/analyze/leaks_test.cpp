@@ -22,7 +22,7 @@ using testing::run_slow_leak;
 using testing::TrainingLoop;
 using Stacks = TrainingLoop::Stacks;
 
-/// Without a floor, unless the options say one.
+/// Without a floor, unless the options set one.
 Leaks leaks_of(const Store& store, LeakOptions options = {}) {
   if (!options.min_growth) options.min_growth = 0;
   Symbols symbols(store.definitions);
@@ -71,7 +71,7 @@ TEST(LeaksTest, ReportsRateAndStart) {
   EXPECT_EQ(leaks.steps.source, TrainingSteps::Source::optimizer);
   EXPECT_EQ(leaks.steps.starts.size(), 160U);
   EXPECT_EQ(leaks.warmup_steps, 16U);
-  EXPECT_EQ(leaks.analyzed_steps, 142U);  // 160 - 16, less the last, whose end is not seen, and the one before
+  EXPECT_EQ(leaks.analyzed_steps, 142U);  // 160 - 16, minus the last, which has no recorded end, and the one before
   EXPECT_DOUBLE_EQ(leaks.bytes_per_step, 512);
   const LeakSite& leak = leaks.leaks.at(0);
   EXPECT_EQ(to_string(leak.device), "cuda:0");
@@ -220,7 +220,7 @@ TEST(LeaksTest, SlowGrowthOfOnePercentOfThePeakIsALeak) {
   EXPECT_EQ(leaks_above_floor(training.scenario.store()).leak_count, 1U);
 }
 
-// Epochs of 20 steps, at whose end what they kept is freed: the last one's is there for less than a step.
+// Epochs of 20 steps, with kept blocks freed at their end: the last step's block lives for less than a step.
 TEST(LeaksTest, BlocksKeptAndFreedTogetherAreListedSeparately) {
   TrainingLoop training(Stacks::named_optimizer);
   training.run(kSteps, [&](int step) {

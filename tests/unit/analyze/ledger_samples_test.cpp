@@ -56,7 +56,7 @@ TEST(LedgerSamples, PeakAndEndWithWhatWasHeldThen) {
     ASSERT_TRUE(samples.peak->lists->next);
     EXPECT_EQ(samples.peak->lists->next->sample.time_ns, 11U);
 
-    // The sample at 35 is after the last event, and the one at 26 says nothing.
+    // The sample at 35 is after the last event, and the one at 26 has no used bytes.
     ASSERT_TRUE(samples.last);
     EXPECT_EQ(samples.last->time_ns, 25U);
     EXPECT_EQ(samples.last->used_bytes, 300U);
@@ -95,7 +95,7 @@ TEST(LedgerSamples, WithoutEventsThereIsNoEnd) {
   }
 }
 
-// In a file samples stand in frames of their own, before or after the events of their time.
+// In a file, samples are in separate frames, before or after the events of their time.
 TEST(LedgerSamples, ReadFromAFileInOrderOfTime) {
   const TemporaryFolder folder;
   auto sink = open_file_sink(folder.at("run.tide"), false);
@@ -142,7 +142,7 @@ TEST(LedgerSamples, ReadFromAFileInOrderOfTime) {
   }
 }
 
-// What was held then is not known behind damage, so samples there explain nothing.
+// Recorded memory after damage is unknown, so samples there explain nothing.
 TEST(LedgerSamples, EndWhereADamagedFileEnds) {
   const TemporaryFolder folder;
   const std::string path = folder.at("run.tide");

@@ -56,13 +56,13 @@ TEST(Ledger, AtTheEndWithTheContextOfTheNearestList) {
 
 TEST(Ledger, AtATimeIsTheLatestSampleNotAfterIt) {
   EXPECT_EQ(analyze_one(everything(), at(34)).breakdown.time_ns, 24U);
-  // 35 is at and after 31 of the free: the walk over the store gives what reading kept for the end.
+  // 35 is at and after 31 of the free: the walk over the store equals the values kept while reading.
   LedgerOptions end;
   end.at.kind = Moment::Kind::end;
   EXPECT_EQ(lines_of(analyze_one(everything(), at(36)).breakdown), lines_of(analyze_one(everything(), end).breakdown));
 }
 
-// Nothing was allocated before the first event, so what is used then is nobody's that is known; no list came before.
+// Nothing was allocated before the first event, so memory used then has no known owner; no list came before.
 TEST(Ledger, BeforeTheFirstEvent) {
   const LedgerBreakdown ledger = analyze_one(everything(), at(6)).breakdown;
   EXPECT_EQ(ledger.time_ns, 5U);
@@ -112,7 +112,7 @@ TEST(Ledger, OverTimeKeepsTheHighestSampleOfEachStretch) {
   EXPECT_THAT(kept, ElementsAre(std::pair(20, 20), std::pair(30, 500), std::pair(70, 20), std::pair(95, 20)));
 }
 
-// What reading kept without a store explains the same.
+// Values kept while reading, without a store, give the same explanation.
 TEST(Ledger, TheSameFromAnOverview) {
   const Scenario scenario = everything();
   LedgerOptions end;
@@ -159,7 +159,7 @@ TEST(Ledger, PinnedMemoryAloneIsNoDriverCall) {
   EXPECT_THAT(ledger.caveats, Contains(LedgerCaveat::libraries_in_context));
 }
 
-// empty_cache(): what is cached is released with no block.
+// empty_cache(): cached memory is released without a block.
 TEST(Ledger, ReservedIsAsOfTheLatestRelease) {
   Scenario scenario;
   const SampledDeviceId gpu = scenario.sampled_gpu(0, 1000);
@@ -181,7 +181,7 @@ TEST(Ledger, ReservedIsAsOfTheLatestRelease) {
   EXPECT_EQ(analyze_one(scenario).breakdown.cached_bytes, 600U) << "at the peak";
 }
 
-// The last event is a release; a sample of the ending process, whose context goes too, does not count.
+// The last event is a release; a sample of the exiting process, whose context is released too, does not count.
 TEST(Ledger, TheEndIsAfterTheLastRelease) {
   for (const std::uint64_t used_then : {90U, 40U}) {
     Scenario scenario;
@@ -272,7 +272,7 @@ TEST(Ledger, SamplesDuringALongCallOfTheDriverAreNoPeak) {
   EXPECT_THAT(analyze_one(scenario, at(61)).breakdown.caveats, Not(Contains(LedgerCaveat::during_driver_call)));
 }
 
-// What 3 ns of the call before it returned do not cover stays the peak.
+// The peak is a sample that the 3 ns of the call before its return do not cover.
 TEST(Ledger, ALongCallCoversNothingBeforeIt) {
   Scenario scenario;
   const SampledDeviceId gpu = scenario.sampled_gpu(0, 1000);
@@ -287,8 +287,8 @@ TEST(Ledger, ALongCallCoversNothingBeforeIt) {
   EXPECT_THAT(peak.caveats, Not(Contains(LedgerCaveat::transient_peak)));
 }
 
-// The list at 60 was taken while the context was being made, which allocates 700 before the first block at 70. It is
-// nearer to the peak than the next one, as lists are taken once a second.
+// The list at 60 was taken while the context was being created, which allocates 700 before the first block at 70. It is
+// nearer to the peak than the next one, because lists are taken once a second.
 TEST(Ledger, ListsFromBeforeTheFirstAllocationDoNotCountAfterIt) {
   Scenario scenario;
   const SampledDeviceId gpu = scenario.sampled_gpu(0, 2000);
@@ -326,7 +326,7 @@ TEST(Ledger, TheNearestListCountsWhateverItExplains) {
   EXPECT_EQ(peak.unexplained_bytes, 310);
 }
 
-// torch.cuda.empty_cache() gave 400 of 500 back; the allocator says so only with its next event.
+// torch.cuda.empty_cache() released 400 of 500; the allocator reports it only with its next event.
 TEST(Ledger, ReleasedMemoryFollowsTheDriver) {
   const auto scenario_with = [](std::uint64_t allocated) {
     Scenario scenario;

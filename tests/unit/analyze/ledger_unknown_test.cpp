@@ -1,4 +1,4 @@
-// Ledgers where the driver or the recording does not say everything, or says it of another time.
+// Ledgers with incomplete data from the driver or the recording, or with data from another time.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
-// On a shared GPU the sample of 'used' may be older than what the process took since.
+// On a shared GPU the sample of 'used' may be older than later allocations of the process.
 TEST(Ledger, UnexplainedMayBeNegative) {
   Scenario scenario;
   const SampledDeviceId gpu = scenario.sampled_gpu(0, 1000);
@@ -151,7 +151,7 @@ TEST(Ledger, TheNearestListOfProcessesCounts) {
   EXPECT_THAT(lines_of(before), ElementsAre("pytorch 600", "context 60"));
 }
 
-// A process that ended is not in the next list, however near that is.
+// A process that ended is not in the next list, regardless of its distance.
 TEST(Ledger, AListWithTheProcessCountsMore) {
   Scenario scenario;
   const SampledDeviceId gpu = scenario.sampled_gpu(0, 1000);
@@ -184,7 +184,7 @@ TEST(Ledger, AProcessThatBeganSinceTheLatestListIsInTheNext) {
   EXPECT_EQ(before.unexplained_bytes, 20);
 }
 
-// AMD and Intel devices: which of the program's devices they are is not known.
+// AMD and Intel devices: their indexes in the program are unknown.
 TEST(Ledger, OfADeviceWithoutTheProgramsNumber) {
   Scenario scenario;
   const SampledDeviceId amd = scenario.sampled({"amd", 1, {}, {}, "MI300X", "", "", 1000});
@@ -224,7 +224,7 @@ TEST(Ledger, OfADeviceWithAStrangeNumber) {
   EXPECT_EQ(analyze_one(scenario).device, "nvidia:0");
 }
 
-// Recording began late: until PyTorch's first event what it has reserved is not known.
+// Recording began late: PyTorch's reserved memory is unknown until its first event.
 TEST(Ledger, ReservedIsUnknownBeforeTheFirstEventOfALateRecording) {
   Scenario scenario;
   const SampledDeviceId gpu = scenario.sampled_gpu(0, 1000);

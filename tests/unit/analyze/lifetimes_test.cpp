@@ -1,4 +1,4 @@
-// Categories of blocks that no tensor is known to be in: what a training step allocates, worked out by hand.
+// Categories of blocks without a known tensor: allocations of a training step, derived by hand.
 #include <gtest/gtest.h>
 
 #include "analyze/attribution/attribution.h"
@@ -126,7 +126,7 @@ TEST(LifetimeTest, WhereARecordingEndsInAPassTheEarlierOnesCount) {
   EXPECT_EQ(categories.at("2 saved"), Category::activation);
 }
 
-// A forward pass runs out of memory, and the exception frees what it made. The program goes on to its next batch.
+// A forward pass runs out of memory, and the exception frees its blocks. The program continues with its next batch.
 TEST(LifetimeTest, BlocksFreedByAnExceptionCountAsAlive) {
   TrainingRun run;
   run.make("saved", run.forward);
@@ -226,7 +226,7 @@ TEST(LifetimeTest, CublasLtKeepsOneOfItsOwn) {
   EXPECT_EQ(run.categories().at("saved 2"), Category::activation);
 }
 
-// PyTorch's snapshots know no threads, and autograd's have no Python frames.
+// PyTorch's snapshots contain no threads, and autograd's threads have no Python frames.
 TEST(LifetimeTest, BlocksWithoutAStackAfterAForwardPassAreOfTheBackwardPass) {
   TrainingRun run;
   run.make("early", {});

@@ -1,4 +1,4 @@
-// Blocks that hold tensors of the model, and whose they are then.
+// Blocks that hold tensors of the model, and their owners.
 #include <gtest/gtest.h>
 
 #include "analyze/attribution/attribution.h"
@@ -43,7 +43,7 @@ TEST(ModelTensorTest, BlocksThatHoldTensors) {
   EXPECT_EQ(with_tensors, (std::vector<BlockId>{{1}, {2}, {5}}));
 }
 
-// FSDP keeps all gradients of a unit in one buffer, DistributedDataParallel those of a bucket.
+// FSDP keeps all gradients of a unit in one buffer, DistributedDataParallel the gradients of a bucket.
 TEST(ModelTensorTest, ABufferThatSeveralModulesShareIsOfTheOneAroundThem) {
   ModelScenario run;
   const NnModuleId model = run.root("Net");

@@ -44,7 +44,7 @@ TEST(FindMoment, FindsMarksByName) {
     const StringId id{static_cast<std::uint32_t>(scenario.definitions.strings.size() - 1)};
     scenario.definitions.marks.push_back({kind, time_ns, id, {}});
   };
-  mark(Mark::Kind::range_begin, 300, "step");  // strings of their own, though equal
+  mark(Mark::Kind::range_begin, 300, "step");  // separate strings, although equal
   mark(Mark::Kind::range_end, 400, "step");
   mark(Mark::Kind::range_begin, 100, "step");
   mark(Mark::Kind::point, 250, "peak");

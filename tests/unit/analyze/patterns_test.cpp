@@ -28,7 +28,7 @@ using testing::Scenario;
 //    120   outputs                            1450
 //    130   activations go                      450
 //    210   activations                        1450
-//    220   outputs                            1850   the peak; likewise at 320 and 420
+//    220   outputs                            1850   the peak; also at 320 and 420
 //    225   outputs of the step before go      1450
 //    230   activations go                      450
 Scenario double_buffer(std::uint64_t steps = 4) {
@@ -114,7 +114,7 @@ TEST(Patterns, WithoutStepsNothingIsReplaced) {
   EXPECT_EQ(device.freed_after_allocation.reduced_peak_bytes, 1450U);
 }
 
-// What the last step holds is not replaced: the program is over. Its step has ended when a fifth begins.
+// The last step's blocks are not replaced: the program is over. Its step has ended when a fifth begins.
 TEST(Patterns, TheLastBlockOfAPatternCountsToo) {
   const Store store = double_buffer().store();
   const TrainingSteps steps = given_training_steps(store, std::vector<std::uint64_t>{100, 200, 300, 400, 425});

@@ -42,7 +42,7 @@ TEST(PlanTest, ProcessesOfOneGpuAreTakenTogether) {
   EXPECT_EQ(plan.devices[0].device_used_bytes, 15 * kGiB);
   EXPECT_EQ(plan.devices[0].headroom_bytes, kGiB);
   EXPECT_EQ(plan.devices[2].device_used_bytes, 7 * kGiB);
-  // Where it is not known what they held at once, their peaks are added.
+  // If the simultaneous maximum is unknown, the peaks are added.
   EXPECT_EQ(make_plan(facts(), recordings).devices[0].device_used_bytes, 16 * kGiB);
   EXPECT_FALSE(make_plan(facts(), {recording(2, 1, 9 * kGiB), recording(3, 1, 5 * kGiB + 1)}).fits);
   EXPECT_TRUE(make_plan(facts(), {recording(2, 0, 9 * kGiB), recording(3, 1, 5 * kGiB + 1)}).fits);
@@ -66,7 +66,7 @@ TEST(PlanTest, NcclTakesMoreForTheFirstCommunicator) {
   const Plan plan = make_plan(known, {recording(1, 0, 9 * kGiB)});
   EXPECT_EQ(plan.devices[0].device_used_bytes, 16 * kGiB);
   EXPECT_EQ(plan.devices[0].nccl_bytes, 6 * kGiB);
-  EXPECT_EQ(plan.steps, 2U);  // that both ranks made; the third process trains nothing
+  EXPECT_EQ(plan.steps, 2U);  // steps of both ranks; the third process does not train
   EXPECT_FALSE(make_plan(known, {recording(1, 0, 9 * kGiB + 1)}).fits);
 }
 

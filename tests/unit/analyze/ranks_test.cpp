@@ -36,7 +36,7 @@ std::vector<std::size_t> order_of(const RankComparison& ranks) {
 TEST(Ranks, HaveMainProcessesFirst) {
   std::vector<RankRow> rows = {row(0, 1, 11, 1), row(1, 0, 21, 1), row(2, 0, 20, 1), row(3, {}, 5, 1),
                                row(4, 0, 22, 1)};
-  rows[1].recording.process.parent_pid = 20;  // as the name of its file sorts before that of its parent
+  rows[1].recording.process.parent_pid = 20;  // the name of its file sorts before its parent's
   rows[4].recording.process.parent_pid = 7;   // of a process that was not recorded
   rows[4].recording.is_worker = true;
   const RankComparison ranks = compare_ranks(rows);
@@ -59,7 +59,7 @@ TEST(Ranks, AreOutliersBeyondFivePercentAndThreeDeviations) {
   EXPECT_TRUE(ranks.rows[4].outlier);
 }
 
-// Deviations 0, 0, 100, 100, 200: their median 100, three scaled ones 444: nothing stands out in what differs widely.
+// Deviations 0, 0, 100, 100, 200: their median is 100, three scaled ones 444: no outlier among widely different values.
 TEST(Ranks, HaveNoOutliersIfAllDiffer) {
   const RankComparison ranks = compare_ranks(
       {row(0, 0, 1, 1000), row(1, 1, 2, 1100), row(2, 2, 3, 900), row(3, 3, 4, 1200), row(4, 4, 5, 1000)});
@@ -114,7 +114,7 @@ TEST(Ranks, OnTheGpuOfAnotherOne) {
   rows[0].recording.process.hostname = "elsewhere";
   EXPECT_EQ(compare_ranks(rows).rows[1].other_gpus[0].rank, std::nullopt);
   rows[0].recording.process.hostname = {};
-  rows.push_back(row(2, 2, 22, 300));  // as where each rank numbers its own GPU from 0
+  rows.push_back(row(2, 2, 22, 300));  // each rank numbers its own GPU from 0
   EXPECT_EQ(compare_ranks(rows).rows[1].other_gpus[0].rank, std::nullopt);
 }
 

@@ -32,7 +32,7 @@ TEST(FrameOrigins, AreKnownByThePath) {
   is(FrameOrigin::package, "/venv/lib/python3.12/site-packages/torchvision/models/resnet.py");
   is(FrameOrigin::package, "/home/me/project/.venv/lib/python3.12/site-packages/transformers/trainer.py");
   is(FrameOrigin::package, "/venv/bin/torchrun");
-  is(FrameOrigin::pytorch, "site-packages/torch/cuda/graphs.py");  // of a snapshot whose paths were shortened
+  is(FrameOrigin::pytorch, "site-packages/torch/cuda/graphs.py");  // of a snapshot with shortened paths
   is(FrameOrigin::standard_library, "/usr/lib/python3.11/copy.py");
   is(FrameOrigin::standard_library, "/usr/lib64/python3.9/contextlib.py");
   is(FrameOrigin::standard_library, "/opt/conda/lib/python3.10/multiprocessing/process.py");
@@ -133,7 +133,7 @@ TEST_F(StackNames, SkipTheAllocatorInNativeStacks) {
   EXPECT_EQ(stack.leaf, std::nullopt);
 }
 
-// PyTorch's own frames without a name say less than those that called them.
+// PyTorch's own frames without a name are less informative than their callers.
 TEST_F(StackNames, PreferNativeFramesWithAName) {
   const NamedStack stack =
       named({scenario_.native("/nonexistent/program", 0x10), scenario_.native("/nonexistent/libtorch_cuda.so", 0x20),

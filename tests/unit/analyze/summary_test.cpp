@@ -123,7 +123,7 @@ TEST(Summary, ReadsNoBlocksOfARunWithoutErrors) {
   EXPECT_FALSE(analyze_summary(overview, symbols, options)->failure.has_value());
 }
 
-// The allocator says 50 bytes, the blocks are 100: the free of some was lost.
+// The allocator reports 50 bytes, the blocks are 100: some free events were lost.
 TEST(Summary, SharesStayBelowOne) {
   Scenario scenario;
   scenario.totals(kGpu, 0 - std::uint64_t{50}, 4096);

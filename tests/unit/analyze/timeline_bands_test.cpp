@@ -85,7 +85,7 @@ TEST(PhaseSpans, FollowOneAnother) {
                                         Span(Phase::optimizer, 6, 8), Span(Phase::forward, 8, 9)));
 }
 
-// A batch that another thread loads during the pass is no part of it, and does not end it.
+// A batch loaded by another thread during the pass does not belong to it, and does not end it.
 TEST(PhaseSpans, AreNotEndedByOtherThreads) {
   PhaseRun run;
   run.forward();    // 0

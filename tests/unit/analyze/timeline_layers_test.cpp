@@ -1,4 +1,4 @@
-// What a timeline shows beside the allocator: libraries' driver memory and the host.
+// Layers of a timeline besides the allocator: libraries' driver memory and the host.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -67,7 +67,7 @@ TEST(TimelineDriver, IsOfTheSameDeviceAndUnknownWithoutRecordedCalls) {
   EXPECT_EQ(timeline.series[2].peak_driver_bytes, std::nullopt) << "the CPU has none";
 }
 
-// Of many points those that are kept have the values that a walk over all events has at their times.
+// The kept ones of many points have the values of a walk over all events at their times.
 TEST(TimelineDriver, IsExactAtEachKeptPoint) {
   std::mt19937 random(11);
   Scenario scenario;
@@ -75,7 +75,7 @@ TEST(TimelineDriver, IsExactAtEachKeptPoint) {
   const StackId torch = scenario.stack({scenario.native("/lib/libc10_cuda.so", 1)});
   scenario.totals(kGpu, 0, 0);
   std::vector<std::uint64_t> driver = {0};     // by time
-  std::vector<std::uint64_t> allocated = {0};  // likewise
+  std::vector<std::uint64_t> allocated = {0};  // by time
   std::vector<std::pair<std::string, std::uint64_t>> live;
   for (std::uint64_t time = 1; time <= 6000; ++time) {
     driver.push_back(driver.back());

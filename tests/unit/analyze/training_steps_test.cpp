@@ -77,7 +77,7 @@ TEST(TrainingStepsTest, StepsThatAPlanCountedAreExactHoweverFew) {
   EXPECT_EQ(planned.starts[1].time_ns, 21U);
 }
 
-// A plan marks the beginning of the first step. Where no optimizer of PyTorch follows, what repeats tells the steps.
+// A plan marks the beginning of the first step. If no optimizer of PyTorch follows, the steps follow from repetition.
 TEST(TrainingStepsTest, WithoutStepEndsOfAPlanRepetitionDecides) {
   TrainingLoop loop(Stacks::unnamed_optimizer);
   loop.run(30, [](int) {});
@@ -176,7 +176,7 @@ TEST(TrainingStepsTest, LayersAreNotSteps) {
   EXPECT_EQ(find_training_steps(scenario.store()).starts.size(), 20U);
 }
 
-// Two steps of a model whose layers are one line of code, as of a plan without marks.
+// Two steps of a model with all layers on one line of code, as in a plan without marks.
 TEST(TrainingStepsTest, LayersOfFewStepsAreNotSteps) {
   const auto steps_with_optimizer_at = [](std::initializer_list<int> optimizer_steps) {
     testing::Scenario scenario;
@@ -196,7 +196,7 @@ TEST(TrainingStepsTest, LayersOfFewStepsAreNotSteps) {
     return find_training_steps(scenario.store());
   };
   EXPECT_EQ(steps_with_optimizer_at({3, 7}).source, TrainingSteps::Source::none);
-  // One that allocates in the first step only says nothing of the others.
+  // Allocations in the first step only contain nothing about the others.
   EXPECT_EQ(steps_with_optimizer_at({0}).starts.size(), 8U);
 }
 
@@ -245,8 +245,8 @@ TEST(TrainingStepsTest, GivenTimesAreTaken) {
 }
 
 // Periods by hand. Boundaries at "a": a b c | a b c | a b c c | a. a and b occur once in all three periods, c once in
-// two of three, which is too irregular to count: keys 2/3; occurrences (3 + 3) / (4 + 3 + 4), as the last a is in no
-// period.
+// two of three, which is too irregular to count: keys 2/3; occurrences (3 + 3) / (4 + 3 + 4), because the last a is in
+// no period.
 TEST(TrainingStepsTest, TheScoreIsTheShareOfWhatRepeats) {
   KeySequence sequence;
   for (const std::uint64_t count : {4U, 3U, 4U}) {

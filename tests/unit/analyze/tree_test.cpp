@@ -96,7 +96,7 @@ TEST_F(TreeTest, SurvivesAStackOfAMillionFrames) {
   for (int depth = 0; depth < 1'000'000; ++depth) node = scenario_.push(node, frame);
   scenario_.allocate(7, "deep", 1'000'000, kCpu, node);
   const TreeSection tree = section({});
-  EXPECT_EQ(tree.nodes.size(), TreeOptions::kMaxDepth);  // what the fixture holds is below 1% now
+  EXPECT_EQ(tree.nodes.size(), TreeOptions::kMaxDepth);  // the fixture's own blocks are below 1% now
   EXPECT_EQ(tree.hidden.bytes, 860U);
   EXPECT_EQ(tree.nodes.back().hidden.bytes, 1'000'000U);
 }

@@ -163,7 +163,7 @@ TEST(FragmentationAdvice, FollowsFromSizesAndSettings) {
   store.source.allocator_settings.emplace().expandable_segments = true;
   EXPECT_EQ(find_fragmentation_advice(store, 0, unused).at(0).kind, FragmentationAdviceKind::search);
 
-  // A replay decides: 300 MiB less with a setting is advice, a megabyte is not.
+  // A replay decides: a setting that saves 300 MiB is advice, one that saves a megabyte is not.
   Simulation simulation;
   simulation.devices.push_back({kGpu, {}, std::nullopt});
   simulation.devices[0].recorded.peak_reserved = 1000 * kMiB;

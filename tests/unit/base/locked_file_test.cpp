@@ -1,4 +1,4 @@
-// Names that several processes want, and what happens to the files that have them.
+// Names that several processes request, and the files that have them.
 #include "base/locked_file.h"
 
 #include <fcntl.h>
@@ -114,7 +114,7 @@ TEST_F(LockedFileTest, DevicesAndFolders) {
   EXPECT_TRUE(std::filesystem::is_character_file("/dev/null"));
 }
 
-// Each writes its number into what it has got, and leaves: the last one's file has the name, and no file two numbers.
+// Each writes its number into its file, and leaves: the last one's file has the name, and no file has two numbers.
 TEST_F(LockedFileTest, ManyProcessesWantTheSameName) {
   const std::string path = folder.at("run");
   constexpr int kProcesses = 16;

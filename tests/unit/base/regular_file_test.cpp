@@ -1,4 +1,4 @@
-// What is no regular file is not even opened: the kernel's notices of opening tell.
+// Other than regular files are not even opened, according to the kernel's notifications of opening.
 #include "base/regular_file.h"
 
 #include <gtest/gtest.h>

@@ -36,7 +36,7 @@ std::string read_all(int fd) {
   return text;
 }
 
-/// In a process of its own, which a signal ends where it waits: its exit code.
+/// Runs in a separate process, which a signal ends if it waits: its exit code.
 template <typename Work>
 int in_child(const Work& work) {
   const pid_t child = ::fork();

@@ -1,5 +1,5 @@
-// How often the search keeps its promise, 5% in 8 probes, for kinds of memory use, with many random curves of each.
-// The figures that it prints are those of docs/memory-manager.md.
+// How often the search keeps its promise, 5% in 8 probes, for kinds of memory use, with many random curves of each. The
+// printed figures are in docs/memory-manager.md.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -19,7 +19,7 @@ constexpr int kCurves = 1000;
 
 class Random {
  public:
-  // The same on every machine, which the standard library's distributions are not.
+  // The same on every machine, unlike the standard library's distributions.
   double between(double low, double high) {
     return low + (high - low) * static_cast<double>(engine_() >> 11) * 0x1p-53;
   }
@@ -30,11 +30,11 @@ class Random {
 
 struct Curve {
   std::function<double(double size)> bytes;
-  double limit;       ///< the search is told
-  double real_limit;  ///< of what fits: less where free memory is in pieces
+  double limit;       ///< given to the search
+  double real_limit;  ///< limit of what fits: lower if free memory is fragmented
 };
 
-// What a curve begins with: its constant part, and `full`, where it reaches the limit.
+// Start of a curve: its constant part, and `full`, where it reaches the limit.
 struct Frame {
   double limit;
   double constant;
@@ -68,7 +68,7 @@ Curve with_workspace(const Frame& frame, double share, double from) {
           frame.limit};
 }
 
-// The first size that does not fit, less one. Noise and steps do not matter: it is looked for upwards where it is near.
+// The first size that does not fit, minus one. Works with noise and steps: searches upwards from nearby.
 double largest_that_fits(const Curve& curve, double full) {
   double low = 0;
   double high = 2 * full + 8;

@@ -19,7 +19,7 @@ double rounded_up(double bytes, double unit) {
   return std::ceil(bytes / unit) * unit;
 }
 
-// The largest multiple below 2^40 whose peak is within the limit, by bisection; 0: none.
+// The largest multiple below 2^40 with a peak within the limit, by bisection; 0: none.
 std::size_t truth(const Curve& peak, double limit, std::size_t multiple) {
   std::size_t low = 0;
   std::size_t high = (std::size_t{1} << 40) / multiple;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint64_t kDeviceBytes = std::uint64_t{16} << 30;
 
-// The device's memory that is taken, and how often it was asked for.
+// The device's allocated memory, and the number of queries.
 std::atomic<std::uint64_t> device_taken;
 std::atomic<std::uint64_t> questions;
 thread_local cuda::Context device_context = nullptr;

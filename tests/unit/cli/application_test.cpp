@@ -74,7 +74,7 @@ TEST(Application, SuggestsAnOption) {
     EXPECT_EQ(code, kError);
     EXPECT_THAT(error, HasSubstr(message));
   }
-  // What follows the program is the program's; a word may begin with a dash where it is a value.
+  // Words after the program belong to the program; a value may begin with a dash.
   EXPECT_THAT(run({"plan", "--gpu", "--x", "true", "--kepp"}).second, HasSubstr("--gpu --x: unknown GPU"));
 }
 
@@ -157,7 +157,7 @@ TEST(Application, EveryCommandAndOptionIsInTheManualPageAndOnThePageOfTheCommand
   }
 }
 
-// What the parser itself would say of an option: types, ranges and units in its own words.
+// The parser's own texts for options: types, ranges and units.
 constexpr const char* kParserText[] = {"FLOAT", "UINT", "TEXT", ":SIZE", " in [", "REQUIRED", "FILE FILE"};
 
 TEST(Help, IsInTheTermsOfThePeopleWhoReadIt) {

@@ -45,7 +45,7 @@ TEST(CommandLine, AProgramGetsItsArgumentsAsTheyAre) {
   std::vector<std::string> reversed = protected_words(static_cast<int>(words.size()), words.data());
   std::reverse(reversed.begin(), reversed.end());
   reversed.pop_back();
-  app.parse(reversed);  // which takes them from the end
+  app.parse(reversed);  // parse() takes them from the end
   EXPECT_THAT(program, ElementsAre("python", "-c", "[1,2]", "[[3,4]]", "{a}", "\x01[6,7]", "", "--x=[5]"));
 }
 

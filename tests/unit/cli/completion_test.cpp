@@ -52,7 +52,7 @@ CommandModel model() {
   return command_model(*make_application().app);
 }
 
-// Beside a file "a b.tide", a program "tidemark" that prints what `tidemark completion` may print of that file.
+// Beside a file "a b.tide", a program "tidemark" that prints possible output of `tidemark completion` for that file.
 void write_program(const TemporaryFolder& folder) {
   const std::string file = folder.write("a b.tide", "a recording");
   folder.write("marks", std::string("epoch 1\n") + kHostile + "\n");
@@ -64,7 +64,7 @@ void write_program(const TemporaryFolder& folder) {
                                std::filesystem::perms::owner_all);
 }
 
-// What a shell offers, asked of the shell itself. `program`: what it asks for names in files.
+// The shell's own completions. `program`: called for names in files.
 std::string bash_offers(const std::string& line, const std::string& program = "false") {
   const TemporaryFolder folder;
   const std::string script = folder.write("script", bash_completion(model()) + "COMP_WORDS=(" + line +
@@ -100,8 +100,8 @@ TEST(Completion, OffersNamesInFilesOfWhichNothingIsExpanded) {
   EXPECT_FALSE(std::filesystem::exists("pwned"));
 }
 
-// zsh completes only what is typed at a terminal: an interactive shell completes each line of the file `lines` as soon
-// as it could be edited, and writes down what the completion adds.
+// zsh completes only at a terminal: an interactive shell completes each line of the file `lines` as soon as it could be
+// edited, and writes the added text to a file.
 constexpr const char* kZshrc = R"(
 fpath=($ZDOTDIR $fpath)
 path=($ZDOTDIR $path)

@@ -1,4 +1,4 @@
-// What --keep and --dump take, and what they refuse.
+// Values that --keep and --dump accept and refuse.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

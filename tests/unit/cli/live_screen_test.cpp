@@ -11,7 +11,7 @@ TEST(LiveScreen, ShowsWhatFits) {
 }
 
 TEST(LiveScreen, CountsWhatDoesNotFit) {
-  // The cursor is in the last row, below what is shown.
+  // The cursor is in the last row, below the text.
   EXPECT_EQ(screen_text("1\n2\n3\n4\n5\n", 4), "\x1b[H1\x1b[K\n2\x1b[K\n... and 3 more lines\x1b[K\n\x1b[J");
   EXPECT_EQ(screen_text("1\n2\n3\n4\n", 4), "\x1b[H1\x1b[K\n2\x1b[K\n... and 2 more lines\x1b[K\n\x1b[J");
 }

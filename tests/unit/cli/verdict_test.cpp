@@ -1,4 +1,4 @@
-// What stands below a program's traceback: the lines about dumps that were made by hand, ten at most.
+// The lines below a program's traceback, for dumps made by hand, ten at most.
 #include "report/explain/verdict.h"
 
 #include <fmt/format.h>
@@ -23,8 +23,8 @@ constexpr Device kGpu{DeviceType::cuda, 0};
 
 class Verdict : public ::testing::Test {
  protected:
-  /// A recording of process `pid`: a model of 3 GiB, `activations` blocks of 256 MiB, each of a line of its own, and on
-  /// the CPU 1 MiB. Then, where `requested` is not 0, a request that fails.
+  /// A recording of process `pid`: a model of 3 GiB, `activations` blocks of 256 MiB, each of a separate line, and on
+  /// the CPU 1 MiB. Then, if `requested` is not 0, a request that fails.
   DumpedFile write(const std::string& name, std::int64_t pid, std::uint32_t activations = 0,
                    std::uint64_t requested = 0, const std::vector<KilledProcess>& killed = {}) {
     auto sink = open_file_sink(folder_.at(name), false);
@@ -106,7 +106,7 @@ TEST_F(Verdict, DeviceOutOfMemory) {
   EXPECT_EQ(lines.back(), folder_.at("run.tide") + ": the last 5.000 s of process 10, 6 events, 2.0 KiB");
 }
 
-// Of the host no free memory and no missing bytes are known: what may have leaked is said as such in each line.
+// For the host, free memory and missing bytes are unknown: each line marks a possible leak as such.
 TEST_F(Verdict, CpuOutOfMemory) {
   Explanation explanation;
   explanation.recording.path = "run.tide";

@@ -7,7 +7,7 @@
 
 namespace {
 
-// On a machine with a GPU it does its work, on others it says what is missing.
+// With a GPU it works, without one it fails with the reason.
 TEST(MemoryManager, WorksOrFailsWithAReason) {
   try {
     const tidemark::MemoryManager manager;

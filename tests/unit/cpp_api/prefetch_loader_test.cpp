@@ -142,7 +142,7 @@ TEST(PrefetchLoader, ThreadsThatCannotBeStarted) {
 }
 #endif
 
-// On a machine with a GPU it does its work, on others it says what is missing.
+// With a GPU it works, without one it fails with the reason.
 TEST(PrefetchLoader, WorksOrFailsWithAReason) {
   try {
     tidemark::PrefetchLoader loader(read_bytes);

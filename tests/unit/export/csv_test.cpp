@@ -82,7 +82,7 @@ TEST(CsvExport, QuotesHostileNames) {
   EXPECT_EQ(lines[1], R"(1,,cuda:0,0x1000,8,,,,1,"x\x1b,",,"f,""\x0a","f,""\x0a")");
 }
 
-// Written in pieces: nothing is lost or repeated where one ends.
+// Written in pieces: nothing is lost or repeated at their ends.
 TEST(CsvExport, WritesManyBlocksOnce) {
   constexpr std::uint64_t kCount = 20'000;
   Scenario scenario;

@@ -1,4 +1,4 @@
-// What the tests of the exports share: a recording with known numbers, and its bytes in a format.
+// Shared by the tests of the exports: a recording with known numbers, and its bytes in a format.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -11,8 +11,8 @@
 
 namespace tidemark::testing {
 
-/// cuda:0 peaks at 30 ns with a (300) and b (500) alive and 24 bytes unrecorded; then a goes. c (100) had come and gone
-/// before. On the CPU d (64) has no stack.
+/// cuda:0 peaks at 30 ns with a (300) and b (500) alive and 24 bytes unrecorded; then a is freed. c (100) had been
+/// allocated and freed before. On the CPU d (64) has no stack.
 inline Scenario small_run() {
   Scenario scenario;
   const LocationId main = scenario.python("main", "/w/train.py", 9);
@@ -47,7 +47,7 @@ inline Attribution small_attribution() {
   return attribution;
 }
 
-/// What a format writes of a store; fails the test where it refuses.
+/// Output of a format for a store; fails the test if it refuses.
 inline std::string exported(const Store& store, std::string_view name, const ExportOptions& options = {}) {
   std::string bytes;
   for (const ExportFormat& format : export_formats()) {

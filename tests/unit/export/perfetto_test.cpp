@@ -18,7 +18,7 @@ using testing::kGpu;
 using testing::Scenario;
 using testing::small_run;
 
-// What a trace says, in words.
+// The content of a trace, in words.
 class Trace {
  public:
   explicit Trace(const std::string& bytes) {
@@ -29,7 +29,7 @@ class Trace {
   }
 
   std::map<std::uint64_t, std::string> tracks;               // name by number
-  std::map<std::uint64_t, std::uint64_t> parents;            // likewise
+  std::map<std::uint64_t, std::uint64_t> parents;            // parents by the same ids
   std::map<std::string, std::vector<std::string>> counters;  // "time=value" by track
   std::vector<std::string> instants;                         // "time track: name annotation=value ..."
   std::vector<std::string> slices;  // "time begin name" or "time end", after the track's number
@@ -210,7 +210,7 @@ TEST(PerfettoExport, WithoutAProcessTheFileIsTheGroup) {
   EXPECT_EQ(trace.tracks.size(), 2U);
 }
 
-// Active memory has a counter where it ever is not the allocated memory.
+// Active memory has a counter if it ever differs from the allocated memory.
 TEST(PerfettoExport, ShowsWhatAwaitsItsStream) {
   StoreBuilder builder;
   const Scenario scenario = small_run();

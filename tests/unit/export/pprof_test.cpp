@@ -125,7 +125,7 @@ class Profile {
   Message profile_;
 };
 
-// b comes first, which holds most; what is not recorded is last of the GPU.
+// b comes first as the largest; unrecorded memory is the GPU's last.
 TEST(PprofExport, LabelsContainOwners) {
   const Attribution attribution = testing::small_attribution();
   ExportOptions options;

@@ -130,8 +130,8 @@ TEST(PytorchExport, HasEachAllocationAndFreeOfARecording) {
   EXPECT_FALSE(snapshot.traces[1].entries[0].stack.valid());
 }
 
-// PyTorch's viewer goes back from the end, and fails where a block is in no segment: pages hold all blocks there ever
-// were. A GPU's have 2 MiB, the CPU's 4 KiB.
+// PyTorch's viewer goes backwards from the end, and fails for a block outside of all segments: pages contain all blocks
+// of the recording. A GPU's have 2 MiB, the CPU's 4 KiB.
 TEST(PytorchExport, SegmentsOfARecordingArePagesThatBlocksUsed) {
   Scenario scenario = small_run();
   scenario.allocate(50, "far", 5000, kCpu);  // from 20480 to 25480: pages 5 and 6

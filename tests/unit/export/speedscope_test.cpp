@@ -17,7 +17,7 @@ using testing::kGpu;
 using testing::Scenario;
 using testing::small_run;
 
-// "main;step" = bytes, as the file says.
+// "main;step" = bytes, from the file.
 std::vector<std::string> weighted_stacks(const json& document, const json& profile) {
   std::vector<std::string> stacks;
   for (std::size_t sample = 0; sample < profile["samples"].size(); ++sample) {

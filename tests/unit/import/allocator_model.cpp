@@ -124,7 +124,7 @@ void AllocatorModel::complete(std::uint64_t address) {
   note(Action::free_completed, address, requested, segment.stream, segment.pool);
 }
 
-/// Cuts what is behind the first `size` bytes off.
+/// Splits off the part after the first `size` bytes.
 void AllocatorModel::split(Blocks::iterator block, std::uint64_t size) {
   Block rest = block->second;
   rest.size -= size;

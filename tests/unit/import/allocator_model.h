@@ -34,7 +34,7 @@ class AllocatorModel {
   /// `in_use`: another stream still uses the block, until complete().
   void free(std::uint64_t address, bool in_use);
   void complete(std::uint64_t address);
-  /// Releases what is free as a whole, of the default pool only: the others belong to graphs.
+  /// Releases wholly free segments of the default pool only: other pools belong to graphs.
   void empty_cache();
   void mark() { note(Action::user_defined, 0, 0, 0, 0); }
 
@@ -84,7 +84,7 @@ class AllocatorModel {
 
   ModelSettings settings_;
   Blocks blocks_;                                 ///< by address
-  std::vector<Segment> segments_;                 ///< also those that are gone
+  std::vector<Segment> segments_;                 ///< including released ones
   std::map<std::uint64_t, std::uint64_t> holes_;  ///< released by ordinary segments: address → size
   std::uint64_t next_address_ = std::uint64_t{0x7f00} << 32;
   std::vector<TraceEntry> trace_;

@@ -11,7 +11,7 @@ constexpr std::uint64_t kAddressSpace = std::uint64_t{1} << 40;
 
 }  // namespace
 
-/// Maps what is missing for `size` bytes at the lowest address where they fit.
+/// Maps missing memory for `size` bytes at the lowest address where they fit.
 AllocatorModel::Blocks::iterator AllocatorModel::expand(std::uint64_t size, const Segment& wanted) {
   auto block = find_room(size, wanted);
   if (block == blocks_.end()) {
@@ -26,7 +26,7 @@ AllocatorModel::Blocks::iterator AllocatorModel::expand(std::uint64_t size, cons
   return block;
 }
 
-/// The first block, free or unmapped, from where enough bytes are not in use; the end: there is none.
+/// The first block, free or unmapped, that begins enough bytes without use; the end: there is none.
 AllocatorModel::Blocks::iterator AllocatorModel::find_room(std::uint64_t size, const Segment& wanted) {
   const auto unused = [&](Blocks::iterator block) {
     return block != blocks_.end() && (block->second.state == BlockState::inactive || block->second.state == kUnmapped);

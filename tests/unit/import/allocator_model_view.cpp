@@ -1,4 +1,4 @@
-// What PyTorch shows of its allocator: the trace, the counters, the snapshot.
+// PyTorch's view of its allocator: the trace, the counters, the snapshot.
 #include <iterator>
 
 #include "unit/import/allocator_model.h"

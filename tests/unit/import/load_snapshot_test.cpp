@@ -50,7 +50,7 @@ TEST_P(LoadedSnapshot, PeaksAreThoseOfPyTorch) {
   EXPECT_EQ(device.peak_recorded_bytes, device.peak_allocated_bytes) << "every block is known";
 }
 
-// What the columns add up to, step by live_change.
+// Totals from the columns, step by live_change.
 TEST_P(LoadedSnapshot, StoreMatchesTheOverview) {
   const auto overview = open_overview(GetParam() + ".pickle.xz");
   const auto store = open_store(GetParam() + ".pickle.xz");
@@ -92,7 +92,7 @@ TEST_P(LoadedSnapshot, StoreMatchesTheOverview) {
   }
 }
 
-// At every change: what is reserved adds up, and live blocks and those held back lie in it, apart from each other.
+// At every change: reserved memory adds up, and live and delayed blocks lie in it, without overlap.
 TEST_P(LoadedSnapshot, BlocksLieInSegments) {
   const auto loaded = open_store(GetParam() + ".pickle.xz");
   ASSERT_TRUE(loaded.ok());
@@ -161,7 +161,7 @@ INSTANTIATE_TEST_SUITE_P(Shared, LoadedSnapshot,
                          test_name);
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(LoadedSnapshot);
 
-// See tests/data/snapshots/make_small.py for what is in it.
+// tests/data/snapshots/make_small.py describes its content.
 TEST(LoadSnapshot, GivesTheSmallSnapshotAsWorkedOutByHand) {
   const auto loaded = open_store(kSmall);
   ASSERT_TRUE(loaded.ok()) << loaded.error().message;

@@ -1,4 +1,4 @@
-// Two files read at once are read as one after the other. ThreadSanitizer watches what the readers share.
+// Two files read at once give the same as one after the other. ThreadSanitizer checks the readers' shared data.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,5 +1,5 @@
-// Prints what the snapshot reader makes of a file, one JSON value a line, for pickle_compare.py to hold against what
-// Python's pickle says. Exits with 2 and the error on stderr where the file is refused.
+// Prints the snapshot reader's values of a file, one JSON value per line, for pickle_compare.py to compare with
+// Python's pickle. Exits with 2 and the error on stderr if the file is refused.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>

@@ -21,7 +21,7 @@ std::vector<std::string> snapshots_of_settings();
 std::vector<std::string> shared_snapshots(std::initializer_list<const char*> names);
 std::vector<std::string> more_snapshots();
 
-/// A test of one of them, which is skipped where the file is absent.
+/// A test of one of them, skipped if the file is absent.
 class RecordedSnapshot : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override;
@@ -32,7 +32,7 @@ std::string test_name(const ::testing::TestParamInfo<std::string>& info);
 
 nlohmann::json truth_of(const std::string& path);
 
-/// Whether totals are those expected, up to the bytes that the replay says it does not know.
+/// Whether totals are equal, up to the bytes that the replay reports as uncertain.
 bool agree(const MemoryTotals& actual, const MemoryTotals& expected, std::uint64_t uncertain);
 
 }  // namespace tidemark::pytorch::testing

@@ -1,5 +1,5 @@
-// Traces whose beginning is lost: recorded ones are cut, and every later entry must find the totals of the whole trace,
-// or the replay must say how many bytes it does not know.
+// Traces without their beginning: recorded ones are cut, and every later entry must find the totals of the whole trace,
+// or the replay must report the number of uncertain bytes.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -30,7 +30,7 @@ TEST_P(ReplayCut, AgreesWithTheWholeTrace) {
     trace.entries.assign(entries.begin() + cut, entries.end());
     CheckingSink rest;
     const ReplayQuality quality = replay_checked(*snapshot, rest, trace.device).quality;
-    // Blocks of expandable segments are never larger than what was asked for, rounded.
+    // Blocks of expandable segments are never larger than the rounded request.
     if (GetParam().ends_with("_expandable")) {
       EXPECT_EQ(quality.uncertain_blocks, 0U);
     }

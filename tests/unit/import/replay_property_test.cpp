@@ -1,6 +1,6 @@
 // Random runs of the allocator's model, complete and cut, against the replay; and snapshots of any values.
 //
-// Every run draws from its own number, which a failure names. TIDEMARK_RUNS: how many of each (default 150).
+// Every run draws from its own number, which a failure names. TIDEMARK_RUNS: number of runs of each kind (default 150).
 #include <gtest/gtest.h>
 
 #include <algorithm>

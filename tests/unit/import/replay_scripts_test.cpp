@@ -1,4 +1,4 @@
-// Short traces with totals worked out by hand: what the allocator does, and what traces should not hold but do.
+// Short traces with totals computed by hand: the allocator's behaviour, and contradictory traces.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -180,7 +180,7 @@ TEST(ReplayScripts, CountsImpossibleFrees) {
 
 TEST(ReplayScripts, CountsImpossibleAllocations) {
   Script script;
-  script.segment(kBase, 2 * kMiB).alloc(kBase, 2048).alloc(kBase, 512);  // where one was in use
+  script.segment(kBase, 2 * kMiB).alloc(kBase, 2048).alloc(kBase, 512);  // over a block in use
   script.alloc(kBase + 64 * kMiB, 3 * kMiB);                             // outside every segment
   script.alloc(kMax - 511, 4096);                                        // past the end of memory
   CheckingSink sink;

@@ -1,4 +1,4 @@
-// What the replay tests share: a snapshot written line by line, and a sink that checks every promise of ReplaySink.
+// Shared by the replay tests: a snapshot written line by line, and a sink that checks every promise of ReplaySink.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,8 @@ class Script {
   [[nodiscard]] DeviceTrace& trace() { return snapshot.traces.front(); }
 };
 
-/// Keeps its own books from the calls alone, and fails the test where totals, ids, ranges or the order of calls do not
-/// agree with them.
+/// Keeps its own books from the calls alone, and fails the test if totals, ids, ranges or the order of calls differ
+/// from them.
 class CheckingSink : public ReplaySink {
  public:
   struct Block {
@@ -51,7 +51,7 @@ class CheckingSink : public ReplaySink {
   void annotated(std::uint32_t block, const TracePosition& when, const MemoryTotals& totals) override;
   void marked(Action action, const TracePosition& when, const MemoryTotals& totals) override;
 
-  /// The totals after `entry` (or after the last before it that called); none: before the first.
+  /// The totals after `entry` (or after the last calling entry before it); nullopt: before the first.
   [[nodiscard]] MemoryTotals after(std::optional<std::uint32_t> entry) const;
   [[nodiscard]] MemoryTotals peak() const { return peak_; }
 

@@ -60,7 +60,7 @@ void expect_final_state(const ReplayQuality& quality) {
   EXPECT_EQ(quality.snapshot_mismatches, 0U);
 }
 
-/// A step's entries carry its number, but for those of other threads than the main one. Its counters hold after its
+/// A step's entries have its number, except entries of other threads than the main one. Its counters hold after its
 /// last entry, or some entries before: the script allocates and frees a little between steps.
 void expect_steps(const json& truth, const Snapshot& snapshot, const CheckingSink& sink, std::uint64_t uncertain) {
   const auto& texts = snapshot.traces.front().user_metadata;
@@ -117,7 +117,7 @@ TEST_P(ReplayTruth, MatchesTheAllocatorsCounters) {
   expect_final_state(summary.quality);
   if (truth.value("complete", true)) {
     EXPECT_EQ(summary.start, MemoryTotals{});
-    // No file says when its settings were switched.
+    // No file records when its settings were switched.
     if (truth.at("kind") != "toggled") {
       EXPECT_THAT(names_of(summary.quality), ::testing::IsEmpty());
     }
@@ -136,7 +136,7 @@ TEST(ReplayTruthFiles, Exist) {
   EXPECT_EQ(snapshots_of_settings().size(), 33U);
 }
 
-// What make_small.py says of it.
+// Values from make_small.py.
 TEST(ReplayTruthFiles, SmallSnapshotHasThePeaksWorkedOutByHand) {
   const auto snapshot = read_snapshot(TIDEMARK_SNAPSHOTS "/small.pickle");
   ASSERT_TRUE(snapshot.ok()) << snapshot.error().message;

@@ -87,7 +87,7 @@ struct Event {
   }
 };
 
-/// A module's text, and the kernels that were asked for.
+/// A module's text, and its requested kernels.
 struct Module {
   std::string text;
   std::map<std::string, ElementConversion> kernels;
@@ -151,7 +151,7 @@ cuda::Status free_device(cuda::DevicePointer address) {
   std::free(memory);
   return cuda::kSuccess;
 }
-/// A new object, which the caller gets a handle of.
+/// Creates an object and returns its handle.
 template <typename Object>
 cuda::Status create(std::set<Object*>& all, void** handle) {
   auto* made = new Object;

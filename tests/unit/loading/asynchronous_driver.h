@@ -1,5 +1,5 @@
-// A CUDA driver whose streams are threads: copies happen later, in the order of their stream, as on a device. Memory
-// "of the device" is the host's. Kernels are those of conversions, by name. One at a time in a process.
+// A CUDA driver with streams that are threads: copies happen later, in the order of their stream, as on a device.
+// Memory "of the device" is the host's. Kernels are conversions, by name. One at a time in a process.
 #pragma once
 
 #include <cstddef>
@@ -22,11 +22,11 @@ class AsynchronousDriver {
   [[nodiscard]] cuda::Stream make_stream();
   void synchronize(cuda::Stream stream);
 
-  /// What is there: pinned and device allocations, streams, events and modules.
+  /// Number of pinned and device allocations, streams, events and modules.
   [[nodiscard]] std::size_t objects() const;
-  /// The next so many allocations on the device succeed, and then none.
+  /// Lets this number of allocations on the device succeed, and then none.
   void allocations_left(std::size_t count);
-  /// Likewise copies.
+  /// Lets this number of copies succeed, and then none.
   void copies_left(std::size_t count);
 
  private:

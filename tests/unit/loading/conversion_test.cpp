@@ -1,4 +1,4 @@
-// Conversion of elements: the values, on the host and through a driver, and what cannot be converted.
+// Conversion of elements: the values, on the host and through a driver, and unsupported conversions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

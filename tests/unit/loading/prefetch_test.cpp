@@ -1,5 +1,4 @@
-// Prefetching: order and bounds of what is read ahead, and that a device finds the right bytes while chunks and buffers
-// are used again.
+// Prefetching: order and bounds of reading ahead, and the right bytes on a device while chunks and buffers are reused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -190,7 +189,7 @@ TEST(HostToDeviceTest, DetectsAForkedChild) {
 
 using Bytes = std::vector<std::byte>;
 
-/// Batch `number`: two arrays, whose sizes and values follow from the number.
+/// Batch `number`: two arrays with sizes and values that follow from the number.
 SourceBatch make_batch(std::size_t number) {
   std::mt19937 random(static_cast<unsigned>(number));
   auto memory = std::make_shared<std::vector<Bytes>>();

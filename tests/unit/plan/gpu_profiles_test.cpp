@@ -15,7 +15,7 @@ TEST(GpuProfiles, TheKnownOnesAreComplete) {
   EXPECT_GE(gpu_profiles().size(), 20U);
   for (const GpuProfile& gpu : gpu_profiles()) {
     SCOPED_TRACE(gpu.name);
-    // A context, workspaces of libraries and ECC take some of what the name says.
+    // A context, workspaces of libraries and ECC take some of the nominal memory.
     EXPECT_GE(gpu.memory_bytes, 10ULL << 30);
     EXPECT_LE(gpu.memory_bytes, 192ULL << 30);
     EXPECT_EQ(gpu.l2_cache_bytes % 4096, 0U);

@@ -1,4 +1,4 @@
-// Whose kills count, read from copies of the kernel's files.
+// Which kills count, read from copies of the kernel's files.
 #include <gtest/gtest.h>
 
 #include "plan/planned_job.h"

@@ -12,7 +12,7 @@
 namespace tidemark {
 namespace {
 
-// What a request says of a file that is no device of NVIDIA's.
+// Error of a request to a file that is not NVIDIA's device.
 int error_of(unsigned long request) {
   const int file = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   char argument[4096] = {};

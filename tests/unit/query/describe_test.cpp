@@ -1,4 +1,4 @@
-// One description, and what is made of it: JSON, JSON Schema, Python, TypeScript and a table of keys.
+// One description and its output: JSON, JSON Schema, Python, TypeScript and a table of keys.
 #include "query/describe/describe.h"
 
 #include <gmock/gmock.h>
@@ -31,7 +31,7 @@ void describe(Visitor& v, const Place& place) {
   v.field("line", when(place.line != 0, place.line));
 }
 
-// Without a name: written into what it is a part of.
+// Without a name: written into its containing object.
 struct Size {
   std::uint64_t bytes = 0;
 };

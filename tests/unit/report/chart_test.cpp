@@ -38,7 +38,7 @@ class Picture {
   explicit Picture(const std::string& png) : png_(png), surface_(read(), &cairo_surface_destroy) {}
   [[nodiscard]] int width() const { return cairo_image_surface_get_width(surface_.get()); }
   [[nodiscard]] int height() const { return cairo_image_surface_get_height(surface_.get()); }
-  // 0xRRGGBB of the middle of where `x` and `y`, from 0 to 1, fall in the picture.
+  // 0xRRGGBB of the middle of the pixel at `x` and `y`, from 0 to 1.
   [[nodiscard]] std::uint32_t colour(double x, double y) const {
     const unsigned char* row =
         cairo_image_surface_get_data(surface_.get()) +
@@ -132,7 +132,7 @@ TEST(LedgerChart, DrawsThemFromTheBottomUp) {
   const auto png = draw_ledger(ledgers, ChartFormat::png);
   ASSERT_TRUE(png.ok());
   const Picture picture(*png);
-  // In the middle of the picture, from the time axis upwards: each colour once, then paper, where nothing explains it.
+  // In the middle of the picture, from the time axis upwards: each colour once, then paper above the known memory.
   std::vector<std::uint32_t> colours;
   for (int thousandth = 900; thousandth > 300; --thousandth) {
     const double y = thousandth / 1000.0;

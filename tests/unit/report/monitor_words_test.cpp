@@ -1,4 +1,4 @@
-// What monitors say of what they saw: in words, text and JSON.
+// Reports of monitors on their observations: in words, text and JSON.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -69,7 +69,7 @@ TEST(WatchedTitle, IsThatOfTheKey) {
   EXPECT_EQ(watched_title(state.devices[0], state), "GPU 3 instance 1");
 }
 
-// Between two samples nothing is read, which is no silence.
+// Nothing is read between two samples, which does not count as silence.
 TEST(WatchNotes, SilenceIsLongerThanTwoIntervals) {
   ProfileReport report = watch_report<ProfileReport>(watched_machine());
   report.state.latest_reading_ns = 5'020'000'000;

@@ -1,4 +1,4 @@
-// What is drawn, before any backend draws it; then as SVG. chart_test.cpp looks at the pixels of pictures.
+// Plots before a backend draws them; then as SVG. chart_test.cpp checks the pixels of pictures.
 #include "report/plot/plot.h"
 
 #include <gmock/gmock.h>
@@ -20,7 +20,7 @@ using ::testing::Not;
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
 
-// Reserved bytes are not known from 2 s to 6 s; a request fails at 5 s.
+// Reserved bytes are unknown from 2 s to 6 s; a request fails at 5 s.
 Timeline gap() {
   Timeline timeline;
   timeline.recording.duration_ns = 10 * kSecond;
@@ -43,7 +43,7 @@ Plot gap_plot() {
   return timeline_plot(timeline, timeline.series[0], {timeline.recording.duration_ns, 200, true});
 }
 
-// Step 0 ends at 5 s, and the last one's end is not known: it is drawn up to the recording's.
+// Step 0 ends at 5 s, and the end of the last step is unknown: it is drawn up to the recording's.
 TEST(TimelinePlot, ShowsStepsAndPhasesAboveTheFrame) {
   Timeline timeline = gap();
   const double without = gap_plot().frame_top;
@@ -70,7 +70,7 @@ TEST(TimelinePlot, ShowsStepsAndPhasesAboveTheFrame) {
               HasSubstr("change too often"));
 }
 
-// Where categories are known, the area is in their layers, below the line of what is reserved.
+// If categories are known, the area has their layers, below the line of reserved memory.
 TEST(TimelinePlot, HasTheLayersOfASplit) {
   Timeline timeline = gap();
   TimelineLayers split;
@@ -109,7 +109,7 @@ TEST(HostPlot, DrawsRssAndPss) {
   EXPECT_EQ(host_plot(host, {10 * kSecond, 200, true}).curves.at(0).role, Role::pss);
 }
 
-// Of a history: what was an hour ago is found by the time of day.
+// Of a history: an event of an hour ago is found by the time of day.
 TEST(UsagePlot, HasTimesOfDayWhereItBeganAtOne) {
   MachineState state;
   WatchedDevice& device = state.devices.emplace_back();

@@ -1,4 +1,4 @@
-// Tables of any analysis: what is kept of them, and how each kind of value is written.
+// Tables of any analysis: kept rows, and the format of each kind of value.
 #include "analyze/common/result_table.h"
 
 #include <gmock/gmock.h>
@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 using testing::kGpu;
 using testing::Scenario;
 
-// Three rows, of which two are kept: 2048 + 1024 bytes listed, 512 in 7 blocks added up.
+// Three rows, two of them kept: 2048 + 1024 bytes listed, 512 in 7 blocks added up.
 ResultTable sample_table() {
   Scenario scenario;
   const StackId forward = scenario.stack({scenario.python("forward", "model.py", 3)});

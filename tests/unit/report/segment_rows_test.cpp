@@ -39,7 +39,7 @@ TEST(SegmentRows, CountsWhatHasNoRow) {
                                        segment(9000, {{10, State::free}})};
   const SegmentRows rows = lay_out_segments(map, 1);
   EXPECT_EQ(rows.segments.size(), 1U);
-  EXPECT_EQ(rows.other_segments, 2U);  // none comes after one that was left out
+  EXPECT_EQ(rows.other_segments, 2U);  // no rows follow an omitted one
   EXPECT_EQ(rows.other_bytes, 910U);
 }
 
@@ -63,8 +63,8 @@ TEST(SegmentRows, NarrowBlocksAreDrawnTogether) {
 }
 
 TEST(SegmentRows, ThoseThatLookAlikeHaveOneRow) {
-  // Of those of 2000, three are full (one has two blocks, one a free byte), one is free and one half of each. Of those
-  // of 400, six are full: five fit beside each other.
+  // Of the segments of 2000, three are full (one has two blocks, one a free byte), one is free and one half of each. Of
+  // the segments of 400, six are full: five fit beside each other.
   std::vector<MapSegment> map = {segment(0, {{2000, State::allocated}}),
                                  segment(10'000, {{1500, State::allocated}, {500, State::allocated}}),
                                  segment(20'000, {{2000, State::free}}),

@@ -15,7 +15,7 @@ constexpr const char* kLinear = "/venv/lib/python3.12/site-packages/torch/nn/mod
 constexpr const char* kLlama = "/venv/lib/python3.12/site-packages/transformers/models/llama/modeling_llama.py";
 constexpr const char* kTrainer = "/venv/lib/python3.12/site-packages/transformers/trainer.py";
 
-// main ← <module>, which had the Trainer run a model.
+// main ← <module>, which called the Trainer to run a model.
 NamedStack trained() {
   NamedStack stack;
   stack.frames = {frame_at("<module>", "/home/me/project/train.py", 50),

@@ -1,4 +1,4 @@
-// What monitors print of recorded processes.
+// Output of monitors on recorded processes.
 #include <gtest/gtest.h>
 
 #include "base/units.h"

@@ -55,7 +55,7 @@ TEST(AllocatorModel, FreedNeighboursAreOneBlock) {
   EXPECT_EQ(*allocator.state().free_blocks, 1U);
 }
 
-// A block of 100 MiB is not split for a request below max_split_size, so that gets a segment of its own.
+// A block of 100 MiB is not split for a request below max_split_size, which gets a separate segment.
 TEST(AllocatorModel, LargeBlocksStayWholeWithMaxSplitSize) {
   pytorch::AllocatorSettings settings;
   settings.max_split_size = 64 * kMiB;

@@ -1,4 +1,4 @@
-// What a simulation found takes the place of a guess.
+// The result of a simulation replaces a guess.
 #include <gtest/gtest.h>
 
 #include "analyze/oom/explain.h"
@@ -52,7 +52,7 @@ TEST(Citation, AGuessThatDoesNotHoldIsNoFix) {
   EXPECT_TRUE(explanation.failures[0].fixes.empty());
 }
 
-// The replay met the request with the recorded settings: it says nothing of others.
+// The replay met the request with the recorded settings: no evidence for other settings.
 TEST(Citation, ASimulationOfAnotherCourseIsNotCited) {
   Explanation explanation = failed_once();
   Simulation simulation = simulation_of({run("b:1", 1)});

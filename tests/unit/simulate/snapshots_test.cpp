@@ -27,7 +27,7 @@ Simulation simulate_file(const std::string& path, std::vector<std::string> sets 
   return std::move(*simulation);
 }
 
-// What snapshots do not tell, or a request of another kind.
+// Data missing from snapshots, or a request of another kind.
 std::string why_different(const std::string& path) {
   const std::string name = std::filesystem::path(path).filename();
   if (name.starts_with("late")) return "its beginning is lost";
@@ -73,7 +73,7 @@ TEST(Requests, ReleasesOfTheProgramAreRequests) {
   }
 }
 
-// One program on an H200, three times: its requests with the default settings tell what the others reserve.
+// One program on an H200, three times: its requests with the default settings predict what the others reserve.
 TEST(SimulatedProgram, OtherSettingsReserveWhatTheyDidOnTheGpu) {
   const std::string folder = TIDEMARK_SHARED_SNAPSHOTS "/";
   if (!std::filesystem::exists(folder + "varlen.pickle.xz")) GTEST_SKIP();

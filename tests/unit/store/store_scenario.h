@@ -20,7 +20,7 @@ inline constexpr Device kGpu = {DeviceType::cuda, 0};
 inline constexpr Device kGpu1 = {DeviceType::cuda, 1};
 inline constexpr Device kDriver = {DeviceType::cuda_driver, 0};
 
-/// Takes blocks by a name of the test's choice; knows slots and totals as the trace reader would.
+/// Takes blocks by a name of the test's choice; assigns slots and totals as the trace reader would.
 class Scenario {
  public:
   Scenario() {
@@ -44,7 +44,7 @@ class Scenario {
     definitions.modules.push_back({text(module), build_id, 0});
     return add(location);
   }
-  /// A new node, even where an equal one exists.
+  /// A new node, even if an equal one exists.
   StackId push(StackId parent, LocationId location) {
     definitions.stacks.push_back({parent, location});
     return StackId{static_cast<std::uint32_t>(definitions.stacks.size() - 1)};
@@ -79,7 +79,7 @@ class Scenario {
     event.has_totals = false;
     finish(event, static_cast<std::int64_t>(std::uint64_t{0} - event.size));
   }
-  /// A free whose allocation was not seen; on a device with totals, `size` leaves them.
+  /// A free without a recorded allocation; on a device with totals, `size` is subtracted from them.
   void free_unknown(std::uint64_t time_ns, Device device, std::uint64_t size = 0) {
     finish(start(EventKind::free, time_ns, device), -static_cast<std::int64_t>(size));
   }
@@ -89,14 +89,14 @@ class Scenario {
     event.stack = stack;
     finish(event, 0);
   }
-  /// Segments are given back: what totals() says last.
+  /// Releases segments: sets the totals of the last totals() call.
   void release(std::uint64_t time_ns, Device device) { finish(start(EventKind::release, time_ns, device), 0); }
   void mark(EventKind kind, std::uint64_t time_ns) { events.push_back(start(kind, time_ns, kCpu)); }
-  /// What the program names itself. Equal names are one string.
+  /// Names from the program. Equal names are one string.
   void mark(Mark::Kind kind, std::uint64_t time_ns, const std::string& name) {
     definitions.marks.push_back({kind, time_ns, name_id(name), {}});
   }
-  /// The string, which is added where it is not there yet.
+  /// The string, which is added if it is missing.
   StringId name_id(const std::string& name) {
     for (std::uint32_t index = 0; index < definitions.strings.size(); ++index) {
       if (definitions.strings[index] == name) return StringId{index};

@@ -1,4 +1,4 @@
-// A library whose symbols the tests compare with what nm prints.
+// A library with symbols that the tests compare with nm's output.
 #include <vector>
 
 namespace outer {

@@ -156,7 +156,7 @@ TEST(Symbols, GivesModuleAndOffsetWhereTheFileIsGone) {
   Scenario scenario;
   const LocationId location = scenario.native("/nonexistent/libfoo.so", 0x1234);
   Symbols symbols(scenario.definitions);
-  EXPECT_TRUE(symbols.missing().empty());  // nothing was asked for yet
+  EXPECT_TRUE(symbols.missing().empty());  // nothing was requested yet
   EXPECT_EQ(symbols.name(location).function, "libfoo.so+0x1234");
   EXPECT_EQ(symbols.name(location).function, "libfoo.so+0x1234");
   ASSERT_EQ(symbols.missing().size(), 1U);
@@ -164,7 +164,7 @@ TEST(Symbols, GivesModuleAndOffsetWhereTheFileIsGone) {
   EXPECT_THAT(symbols.missing()[0].error.value_or(""), HasSubstr("No such file"));
 }
 
-// In a process of its own: it is for good.
+// In a separate process, because it is permanent.
 TEST(SymbolsDeathTest, LeavesFilesAloneOnRequest) {
   const std::string id = build_id_of(SYMBOL_TARGET);
   ASSERT_TRUE(ElfSymbols::open(SYMBOL_TARGET, id).ok());

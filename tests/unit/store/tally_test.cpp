@@ -51,7 +51,7 @@ TEST(Tally, TakesPeaksFromTheAllocatorsTotals) {
   Scenario scenario;
   scenario.totals(kGpu, 1000, 4096);  // 1000 bytes were there before the recording
   scenario.allocate(10, "a", 500, kGpu);
-  scenario.free_unknown(20, kGpu, 200);  // of those 1000
+  scenario.free_unknown(20, kGpu, 200);  // part of those 1000
   scenario.allocate(30, "b", 400, kGpu);
   scenario.free(40, "a");
   const DeviceSummary gpu = scenario.overview().devices[0];

@@ -26,8 +26,8 @@ Event event_of(EventKind kind, std::uint64_t time_ns, std::uint64_t address, std
   return event;
 }
 
-// Before the window 2048 bytes were allocated at most, and 512 that nobody knows are there from the start; the window
-// begins with 1536, and has 1792 at most.
+// Before the window at most 2048 bytes were allocated, and 512 unknown ones exist from the start; the window begins
+// with 1536, and has at most 1792.
 std::string write_window(const std::string& path) {
   auto sink = open_file_sink(path, false);
   ProcessInfo process;

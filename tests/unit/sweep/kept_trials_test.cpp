@@ -99,7 +99,7 @@ TEST_F(KeptTrialsFile, ALineThatIsNoTrialIsAnError) {
   }
 }
 
-// Its files would be removed for those of a new trial.
+// Its files would be removed for the files of a new trial.
 TEST_F(KeptTrialsFile, FoldersOfTrialsAreNotUsedAgain) {
   auto kept = KeptTrials::open(folder(), kCommon);
   KeptTrial trial = trial_of("1", 1000);

@@ -91,8 +91,8 @@ TEST(Law, StatesItsErrorWithNoise) {
   EXPECT_NEAR(law->at({8, 256}, 0).value_or(0) / attention(8, 256), 1, 0.04);
 }
 
-// Six trials of bytes = 5 GB + 1.5 MB * batch * seq with 3% of noise: what the law says of its error has to hold for
-// the 24 configurations that were not tried, for most of many such sweeps.
+// Six trials of bytes = 5 GB + 1.5 MB * batch * seq with 3% of noise: the law's stated error has to hold for the 24
+// untried configurations, for most of many such sweeps.
 TEST(Law, FewTrialsWithNoiseAreNotFollowed) {
   const auto bytes = [](double batch, double seq) { return 5e9 + 1.5e6 * batch * seq; };
   std::mt19937 random(1);

@@ -95,7 +95,7 @@ TEST(Sweep, ChoosesInformativeTrials) {
     run_row(sweep, sweep.rows[*row]);
     chosen.push_back(*row);
   }
-  EXPECT_EQ(chosen.front(), 0U);  // nothing is known: the first
+  EXPECT_EQ(chosen.front(), 0U);  // without any data: the first
   EXPECT_EQ(chosen[1], 23U);      // farthest from it
   predict(sweep);
   for (const SweepRow& row : sweep.rows) EXPECT_EQ(row.fits(), bytes_of(row) <= 140 * kMB);
@@ -142,8 +142,7 @@ TEST(Sweep, AsJsonAndText) {
   EXPECT_THAT(text, HasSubstr("peak allocated  n/a: too few trials that fit"));
 }
 
-// Parameters are 1,000 bytes whatever the batch, activations 300 and 500 for each of it; gradients are not always
-// there.
+// Parameters are 1,000 bytes for any batch, activations 300 and 500 for each of it; gradients are not always alive.
 TEST(Sweep, LawsByCategory) {
   Sweep sweep;
   sweep.arguments = {{"batch", "--batch", {"1", "2", "3", "4", "6", "8", "100"}}};

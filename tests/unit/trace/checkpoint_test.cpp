@@ -1,5 +1,5 @@
-// Frames by which a reader may pass over events: whatever it leaves out, it knows what is held and the peaks, and goes
-// on from a state as if it had read everything.
+// Frames for skipping events: after any skip, a reader has the right totals and peaks, and continues from a state as if
+// it had read everything.
 #include <algorithm>
 #include <map>
 #include <sstream>
@@ -99,7 +99,7 @@ TEST(Checkpoint, AReaderGoesOnFromAnyState) {
   for (std::size_t state = 0; state < made.states.size(); ++state) {
     auto reader = TraceReader::from_memory(made.bytes, "memory").value();
     std::vector<Event> batch;
-    // Some of the events before are read, by which the state is not changed.
+    // Some of the events before are read, which does not change the state.
     for (std::size_t frame = 0; frame < state; ++frame) ASSERT_TRUE(reader->next(batch).value());
     const std::size_t read = state * batch.size();
     reader->pass_over_until(made.states[state]);
@@ -109,7 +109,7 @@ TEST(Checkpoint, AReaderGoesOnFromAnyState) {
     expect_window(rest, made.all);
     EXPECT_EQ(reader->passed_over(), made.events_before[state] - read);
     EXPECT_TRUE(rest.definitions.losses.empty());
-    // Slots too: those of the live blocks are the ones that later frees name.
+    // Slots too: later frees name the live blocks' slots.
     std::map<std::uint32_t, std::uint64_t> live;
     for (const Event& event : rest.events) {
       if (event.kind == EventKind::allocate) {
@@ -262,7 +262,7 @@ TEST(Checkpoint, AStateIsLaidOutAsThePageSays) {
       "06 80 80 01 ff 3f 00 04 d8 04 64 05 "     // addresses, sizes
       "03 02 00 01 04 50 13 a4 5d 03 01 00 01 "  // stacks, times, threads
       "03 0e 0d 00 03 01 00 00 03 12 11 00 "     // sequences, nodes, their sequences
-      "83 08 00 00 00 80 80 01 ff 7f 00");       // 1,024 expected addresses, of which the fourth is one
+      "83 08 00 00 00 80 80 01 ff 7f 00");       // 1,024 expected addresses; the fourth is one
   ASSERT_GT(payload.size(), expected.size());
   payload.resize(expected.size());
   EXPECT_EQ(payload, expected);

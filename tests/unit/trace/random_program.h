@@ -1,4 +1,4 @@
-// A program of random allocations, for tests of windows: told to several writers at once, so that a window can be
+// A program of random allocations, for tests of windows: sent to several writers at once, so that a window can be
 // compared with a recording of everything.
 #pragma once
 
@@ -42,7 +42,7 @@ inline std::string text_of(const Recording& recording, const Event& event) {
                      text_of(recording, event.stack), thread, node, event.sequence);
 }
 
-/// A program that allocates and frees at random, told to several writers at once.
+/// A program that allocates and frees at random, sent to several writers at once.
 class RandomProgram {
  public:
   RandomProgram(std::vector<RecordingWriter*> writers, std::uint64_t seed)
@@ -114,7 +114,7 @@ class RandomProgram {
   std::uint64_t reserved_ = 0;
 };
 
-/// What `recording`, a window of `full`, must hold.
+/// Expected content of `recording`, a window of `full`.
 inline void expect_window(const Recording& recording, const Recording& full) {
   ASSERT_EQ(recording.error, "");
   ASSERT_FALSE(recording.events.empty());

@@ -1,4 +1,4 @@
-// What is no recording, or not whole, or nonsense in spite of right checksums.
+// Files that are no recordings, incomplete, or invalid in spite of right checksums.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -89,7 +89,7 @@ TEST(ReaderErrors, SkipsAndCountsWhatItDoesNotKnow) {
   EXPECT_EQ(read.lost(Loss::Kind::torn_tail), 0U);
 }
 
-// The number of a kind is not cut: 260 is not a stack (4).
+// The number of a kind is not truncated: 260 is not a stack (4).
 TEST(ReaderErrors, IgnoresDefinitionsOfLaterVersions) {
   Bytes bytes = header(1, 1);
   FrameEncoder frames;
@@ -162,7 +162,7 @@ TEST(ReaderErrors, AHugeClaimedLengthEndsTheReading) {
   EXPECT_EQ(read_all(bytes).lost(Loss::Kind::torn_tail), 16U);
 }
 
-/// What a recording's definitions take, at least.
+/// Minimum memory of a recording's definitions.
 std::size_t memory_of(const Definitions& definitions) {
   std::size_t bytes = definitions.strings.size() * sizeof(std::string);
   for (const std::string& text : definitions.strings) bytes += text.size();

@@ -1,5 +1,5 @@
-// Random recordings, written and read back. What is expected comes from a simple model of its own (std::map and
-// std::set in place of the writer's hash map and bitmaps).
+// Random recordings, written and read back. Expected values come from a separate simple model (std::map and std::set
+// instead of the writer's hash map and bitmaps).
 #include <rapidcheck.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ constexpr std::uint32_t kStacks = 40;
 constexpr std::uint32_t kThreads = 3;
 constexpr std::uint32_t kNodes = 4;
 
-/// What a thread adds to an allocation in its forward pass, in a backward pass, or outside both.
+/// Attributes of an allocation in a thread's forward pass, in a backward pass, or outside both.
 void attribute(Event& event) {
   event.sequence = *rc::gen::element<std::uint64_t>(0, 7, 8, 100'000, ~std::uint64_t{0});
   const auto node = *rc::gen::inRange<std::uint32_t>(0, kNodes + 1);
@@ -64,7 +64,7 @@ Event random_event(std::uint64_t& clock, bool attributed) {
   return event;
 }
 
-/// What a reader must give for these events.
+/// Expected output of a reader for these events.
 class Model {
  public:
   void add(Event event) {

@@ -119,7 +119,7 @@ TEST(Samples, AreCountedBeforeTheyAreWritten) {
   EXPECT_GT(pending, 0U);
 }
 
-/// Decodes a payload of one record; the text of the error, empty for none.
+/// Decodes a payload of one record; returns the text of the error, empty for none.
 std::string decode(std::vector<std::uint8_t> payload, std::size_t* records = nullptr) {
   const std::size_t size = payload.size();
   payload.resize(size + 16);
@@ -159,7 +159,7 @@ TEST(Samples, OfTheHostByAnEarlierVersionEndEarlier) {
   EXPECT_NE(decode({4, 10, 1, 2, 0, 0, 0, 0, 0, 0, 0, 5}), "") << "but not in the middle of what this version added";
 }
 
-/// Time, 8 + 5 + 8 + 2 optionals, `processes`, then what follows them.
+/// Time, 8 + 5 + 8 + 2 optionals, `processes`, then the following fields.
 std::vector<std::uint8_t> parts_with(const std::vector<std::uint8_t>& processes) {
   std::vector<std::uint8_t> body(24, 0);
   body.insert(body.end(), processes.begin(), processes.end());
@@ -177,7 +177,7 @@ TEST(Samples, ProcessesOfTheHostMayHaveFieldsOfLaterVersions) {
 }
 
 TEST(Samples, ThatWouldFillTheMemory) {
-  // 16 MiB of the smallest samples, said to be a few bytes in the file.
+  // 16 MiB of the smallest samples, declared as a few bytes in the file.
   std::vector<std::uint8_t> payload;
   while (payload.size() < (std::size_t{16} << 20)) payload.insert(payload.end(), {4, 9, 1, 0, 0, 0, 0, 0, 0, 0, 0});
   const std::size_t size = payload.size();

@@ -96,7 +96,7 @@ TEST(FileSink, CutsAPartlyWrittenFrameOff) {
   std::filesystem::remove(path);
 }
 
-// Where no byte more has room, the last frame makes some; the file's first is kept.
+// If no more bytes fit, the last frame is dropped to make room; the file's first is kept.
 TEST(FileSink, MakesRoomForWhatEndsTheFile) {
   const std::string path = fresh_path("tidemark_sink_last");
   const auto sink = open_file_sink(path, false);

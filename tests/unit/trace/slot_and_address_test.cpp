@@ -1,4 +1,4 @@
-// The writer's own containers against those of the standard library.
+// The writer's own containers compared with the standard library's.
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 

@@ -17,7 +17,7 @@ std::vector<int> encoded(std::uint64_t value) {
   return {bytes, put_varint(bytes, value)};
 }
 
-/// Puts `bytes` before others that must not matter, and says what was read and how far.
+/// Puts `bytes` before others that must not matter, and returns the value read and its length.
 std::pair<std::uint64_t, std::size_t> decoded(const std::vector<int>& bytes, std::uint8_t behind) {
   std::array<std::uint8_t, 32> memory;
   memory.fill(behind);

@@ -1,4 +1,4 @@
-// A window against a recording of everything: what is in it must be the same.
+// A window compared with a recording of everything: its content must be the same.
 #include "trace/window_writer.h"
 
 #include <fmt/format.h>
@@ -98,7 +98,7 @@ TEST_F(WindowWriterTest, BytesOnDiskAndDefinitionsStayBounded) {
   std::uint64_t rotations = 0;
   std::size_t most_definitions = 0;
   for (int n = 0; n < 300'000; ++n) {
-    program.step(1'000, 1'000'000);  // each allocation from a place of its own
+    program.step(1'000, 1'000'000);  // each allocation from a separate place
     if (!writer->is_due(program.now_ns())) continue;
     if (++rotations > 12) most = std::max(most, bytes_on_disk());
     if (writer->has_grown()) {

@@ -1,4 +1,4 @@
-// Interning, definitions, and what happens when writing fails.
+// Interning, definitions, and failing writes.
 #include "trace/writer.h"
 
 #include <gmock/gmock.h>

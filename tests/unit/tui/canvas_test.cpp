@@ -15,7 +15,7 @@ TEST(Canvas, CutsOffWhatIsOutside) {
 TEST(Canvas, WideCharactersTakeTwoCellsAndAreNotHalved) {
   Canvas canvas(4, 2);
   canvas.print(0, 0, "日本語");  // the third one does not fit
-  canvas.print(0, 1, "a日本");   // nor does the half of the second one
+  canvas.print(0, 1, "a日本");   // nor does half of the second one
   EXPECT_EQ(canvas.text(), "日本\na日\n");
   EXPECT_EQ(canvas.at(1, 0).text, "");
 }

@@ -66,7 +66,7 @@ void add_host(MachineState& state) {
   state.host.risk.span_seconds = 200;
 }
 
-// Too long for 80 columns: its callers are what can be left out.
+// Too long for 80 columns: its callers can be left out.
 NamedStack stack_of_attention() {
   const auto frame = [](const char* function, const char* file, std::uint32_t line) {
     FrameName name;

@@ -21,7 +21,7 @@ using nlohmann::json;
 constexpr std::uint64_t kHalf = 60;  // seconds
 constexpr std::uint64_t kAll = 120;
 
-/// What `tidemark oom` sees, and reports at the end.
+/// Observations of `tidemark oom`, and its report at the end.
 struct Seen {
   std::string states;
   std::string changes;

@@ -25,7 +25,7 @@ TEST(WindowResults, PeakIsOfItsMoment) {
   EXPECT_EQ(holders_of(scenario).peak_bytes, 1536U);
 }
 
-// By its own total the allocator never had more than 512 bytes: the free of the first block was lost.
+// By its own total the allocator never held more than 512 bytes: the free of the first block was lost.
 TEST(WindowResults, PeakIsNeverBelowWhatIsListed) {
   testing::Scenario scenario;
   scenario.totals(kGpu, 0, 4096);

@@ -1,5 +1,4 @@
-// The published table of bench/detectors on a part of its runs: what it promises holds for seeds that nothing was tuned
-// on.
+// The published table of bench/detectors on a part of its runs: its figures hold for seeds that nothing was tuned on.
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 

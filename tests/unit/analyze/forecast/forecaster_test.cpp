@@ -45,8 +45,7 @@ TEST(ForecasterTest, ALineReachesTheLimitWhenItDoes) {
   EXPECT_NEAR(risk.growth_bytes_per_second, 0.001 * kLimit, 0.00001 * kLimit);
 }
 
-// A tenth of a second of growth of which 0.625% of the limit are each second's, and with a peak of 31% more, which a
-// recording knows.
+// A tenth of a second of growth at 0.625% of the limit per second, with a recorded peak that is 31% higher.
 UsageSample evenly_grown(std::uint64_t tenth, bool has_peak) {
   const double seconds = static_cast<double>(tenth) / 10;
   UsageSample sample;
@@ -69,8 +68,8 @@ TEST(ForecasterTest, TheFirstPeakAfterLowerSamplesIsNoGrowthThatSlowsDown) {
   EXPECT_NEAR(risk.seconds_to_limit->expected, 46, 6);
 }
 
-// The same for any time between two samples at which the peaks become known: one peak more in the first half of a
-// stretch than in the second is no growth that slows down.
+// The same for any time between two samples at which peaks become known: one more peak in the first half of a stretch
+// than in the second does not mean that growth slows down.
 TEST(ForecasterTest, PeaksThatComeOnceASecondGrowEvenlyAtEachMoment) {
   for (std::uint64_t first = 0; first < 10; ++first) {
     Forecaster forecaster;
@@ -99,8 +98,8 @@ TEST(ForecasterTest, StepsToTheLimitFollowFromTheirPace) {
   EXPECT_NEAR(risk.steps_to_limit->expected, 202, 6);
 }
 
-// 1.55 GiB a second into 80 GB, nine steps a second, looked at from 15 s on, where steps are known 3 s later: a leak
-// seen on a GPU. When 50 s have passed, the limit is about 2 s away.
+// 1.55 GiB a second into 80 GB, nine steps a second, observed from 15 s on, with steps known 3 s later: a leak seen on
+// a GPU. After 50 s, the limit is about 2 s away.
 RiskAssessment assess_rapid_growth(std::optional<std::uint64_t> steps_a_second, std::uint64_t until = 46) {
   Forecaster forecaster;
   for (std::uint64_t second = 15; second < until; ++second) {
@@ -165,7 +164,7 @@ TEST(ForecasterTest, JumpsAndGrowthThatEndsWithLoadingRaiseNoAlarm) {
   }
 }
 
-// 0.15% a second, and 4% at once after 240 s, which may be the first step after loading until growth is seen to go on.
+// 0.15% a second, and 4% at once after 240 s, which may be the first step after loading until more growth follows.
 TEST(ForecasterTest, GrowthThatGoesOnAfterAJumpIsAnAlarm) {
   const auto used = [](double time) { return 0.49 + 0.0015 * time + (time < 240 ? 0 : 0.04); };
   EXPECT_EQ(assess(250, used).level, RiskLevel::medium);
