@@ -10,8 +10,8 @@
 ///     detector.stop_monitoring();
 ///     detector.generate_report("oom_report.json");
 ///
-/// Each watches the machine on threads of its own: its devices, their processes and the host's memory, as their drivers
-/// and the kernel see them. What processes are being recorded is in the reports too.
+/// Each monitor watches the machine on separate threads: its devices, their processes and the host's memory, as
+/// reported by drivers and the kernel. The reports also list the processes that are being recorded.
 #ifndef TIDEMARK_MONITORS_H
 #define TIDEMARK_MONITORS_H
 
@@ -89,7 +89,7 @@ class TIDEMARK_API Monitor {
 /// Memory of devices and processes over time: the report of `tidemark profile`.
 class TIDEMARK_API MemoryProfiler : public Monitor {
  public:
-  /// Throws Error for settings that cannot be.
+  /// Throws Error for invalid settings.
   explicit MemoryProfiler(const MonitorSettings& settings = {});
 };
 
@@ -106,7 +106,7 @@ class TIDEMARK_API OomDetector : public Monitor {
 /// How fragmented the memory of recorded processes is: the report of `tidemark fragment`.
 class TIDEMARK_API FragmentationAnalyzer : public Monitor {
  public:
-  /// Throws Error for settings that cannot be.
+  /// Throws Error for invalid settings.
   explicit FragmentationAnalyzer(const MonitorSettings& settings = {});
 };
 
@@ -114,7 +114,7 @@ class TIDEMARK_API FragmentationAnalyzer : public Monitor {
 class TIDEMARK_API MemoryLeakDetector : public Monitor {
  public:
   /// Growth above `threshold_mb_per_minute` (MiB) is reported. `tracking`: also by stack and module, of processes
-  /// that are being recorded. Throws Error for settings that cannot be.
+  /// that are being recorded. Throws Error for invalid settings.
   explicit MemoryLeakDetector(const MonitorSettings& settings = {}, double threshold_mb_per_minute = 10,
                               bool tracking = false);
 };

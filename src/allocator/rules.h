@@ -8,9 +8,9 @@
 // What malloc() does for a request, in this order:
 //   1. round_size(); get_pool() of the rounded size, in the default pool or a private one (CUDA graphs, MemPool)
 //   2. get_free_block(): among the free blocks of this pool and stream the smallest that is large enough, at the lowest
-//      address among equal ones; refused where serves() is false. While expandable_segments is on, of two blocks of
+//      address among equal ones; refused if serves() is false. While expandable_segments is on, of two blocks of
 //      expandable segments the one with less room counts as smaller, room being the block and the unmapped memory
-//      behind it; while it is off, blocks of expandable segments are passed over.
+//      after it; while it is off, blocks of expandable segments are skipped.
 //   3. with a memory limit set (set_per_process_memory_fraction) and garbage_collection_threshold > 0: while more than
 //      threshold * limit bytes are reserved, release the unsplit free blocks of the default large pool that were not
 //      used for at least the average time

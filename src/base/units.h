@@ -3,7 +3,7 @@
 //
 //   SIZE: NUMBER [UNIT]   B, KB, MB, GB, TB, PB, EB, with an i (KiB) or without the B (K; not E), in any case; each is
 //                         1024 of the one before; without a unit: bytes
-//   TIME: NUMBER [UNIT]   ns, us, ms, s, sec, m, min, h, d, w, y (365 days); without a unit: what the option says
+//   TIME: NUMBER [UNIT]   ns, us, ms, s, sec, m, min, h, d, w, y (365 days); without a unit: see the option
 //
 // NUMBER is 0 or more, with a decimal fraction if need be (1.5, 1e3). Blanks may stand between it and its unit.
 #pragma once

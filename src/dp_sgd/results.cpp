@@ -210,7 +210,7 @@ std::vector<std::size_t> largest_rows(const DpSgdSweep& result) {
   return rows;
 }
 
-// Of the recordings of a trial, one for each rank; nullopt if it has none.
+// Pictures of a trial's recordings, one for each rank; nullopt if it has none.
 Result<std::optional<std::string>> timeline_picture(const std::string& folder, ChartFormat format) {
   std::vector<std::string> paths;
   std::error_code error;

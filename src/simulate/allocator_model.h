@@ -36,7 +36,7 @@ class AllocatorModel {
   /// The program gave up a private pool: its free segments can be released.
   void release_pool(std::uint16_t pool) { released_pools_.insert(pool); }
 
-  /// Of a block in use.
+  /// Address of a block in use.
   [[nodiscard]] std::uint64_t address(Handle block) const { return blocks_[block].address; }
   [[nodiscard]] std::uint64_t size(Handle block) const { return blocks_[block].size; }
   [[nodiscard]] std::uint64_t reserved() const { return reserved_; }

@@ -68,7 +68,7 @@ class Symbols {
   /// Valid as long as the Symbols.
   const FrameName& name(LocationId location);
   [[nodiscard]] std::vector<LocationId> frames(StackId stack) const { return frames_of(definitions_, stack); }
-  /// Of the files requested so far, by path.
+  /// Missing symbols of the files requested so far, by path.
   [[nodiscard]] std::vector<MissingSymbols> missing() const;
 
  private:

@@ -72,7 +72,7 @@ class WindowWriter final : public RecordingWriter {
   [[nodiscard]] bool is_due(std::uint64_t now_ns) const;
   /// Ends the segment, and begins one at `now_ns`; no event so far is later. Old ones go.
   Result<void> next_segment(std::uint64_t now_ns);
-  /// Of the segment being written; empty if there is none any more.
+  /// Path of the segment being written; empty if there is none any more.
   [[nodiscard]] std::string path() const { return file_ != nullptr ? file_->path() : std::string(); }
   /// Complete segments, the oldest first; after finish() all.
   [[nodiscard]] SegmentFiles complete() const { return {complete_.begin(), complete_.end()}; }

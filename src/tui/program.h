@@ -51,7 +51,7 @@ struct ProgramOptions {
 
 struct ProgramEnd {
   int code = 0;               ///< exit code
-  std::optional<int> signal;  ///< that ended it, and has to end this process: die_of()
+  std::optional<int> signal;  ///< the signal that ended it; must end this process: die_of()
 };
 
 /// Full screen, until a key or a signal ends it; the terminal is given back. Needs can_open_display().

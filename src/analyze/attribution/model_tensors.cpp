@@ -94,7 +94,7 @@ std::vector<TensorInBlock> find_model_tensors(const Store& store) {
     });
     return best;
   };
-  // Of the tensors that are parts of the same storage.
+  // Modules of the tensors in the same storage.
   const auto modules_of_storage = [&](const Inquiry& inquiry, std::size_t block, const ModelTensor& best) {
     std::vector<NnModuleId> modules;
     visit_tensors(inquiry, block, [&](std::uint32_t index) {

@@ -191,7 +191,7 @@ bool rises_evenly(std::span<const double> floors) {
          second - first >= kFirstRise * (last - first);
 }
 
-// Of medians of three, so that a single outlier does not count.
+// The largest jump between medians of three, so that a single outlier does not count.
 double largest_jump(std::span<const double> floors) {
   const auto middle = [&](std::size_t at) {
     const double low = std::min(floors[at - 1], floors[at]);

@@ -112,8 +112,8 @@ struct Timeline {
 /// Fails only when the recording does not contain the requested device.
 Result<Timeline> analyze_timeline(const Store& store, const Symbols& symbols, const TimelineOptions& options);
 
-/// Of all devices and threads together; at most `most` of each. If there are more steps, every second, fifth, tenth,
-/// ... is listed.
+/// The bands of all devices and threads together; at most `most` of each. If there are more steps, every second, fifth,
+/// tenth, ... is listed.
 [[nodiscard]] TimelineBands find_bands(const Store& store, const Attribution& attribution, std::size_t most);
 
 /// The stride at which `count` steps are listed: the least of 1, 2, 5, 10, 20, ... with which at most `most` are left.

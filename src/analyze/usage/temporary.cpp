@@ -71,7 +71,7 @@ struct TemporarySum {
   std::uint64_t largest = 0;
 };
 
-/// Of each device.
+/// Sums by device and group.
 std::vector<std::vector<TemporarySum>> sums_by_group(const Store& store, const std::vector<bool>& temporary,
                                                      const std::optional<OwnerGroups>& owners) {
   std::vector<std::unordered_map<std::uint32_t, TemporarySum>> sums(store.devices.size());

@@ -226,7 +226,7 @@ void describe(Visitor& v, const KilledProcess& killed, const KilledThen& /*tag*/
   v.part(killed);
 }
 
-/// Of a recorded process; a description without a name, for objects with more fields.
+/// A recorded process; a description without a name, for objects with more fields.
 template <typename Visitor>
 void describe_recorded(Visitor& v, const RecordedProcess& process) {
   Keyed<RecordedDevice> devices;

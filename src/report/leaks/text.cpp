@@ -34,7 +34,7 @@ std::string step_text(std::uint32_t step, std::uint64_t time_ns) {
   return fmt::format("step {} ({})", format_count(step), format_duration_ns(time_ns));
 }
 
-// Of a leak or an object.
+// Memory of a leak or an object.
 template <typename Held>
 std::string held_text(const Held& held) {
   return fmt::format("{} in {} blocks kept, from {} to {}", format_bytes(held.held_bytes),

@@ -19,7 +19,7 @@ Explanation explain(const Store& store, const ExplainOptions& options = {}) {
   return *result;
 }
 
-/// Of the latest failure, with a list of its findings and changes that tests compare.
+/// The latest failure, with a list of its findings and changes that tests compare.
 struct Explained : OomFailure {
   explicit Explained(const Store& store, const ExplainOptions& options = {})
       : OomFailure(explain(store, options).failures.at(0)) {}
@@ -258,7 +258,7 @@ TEST_F(Explain, DriverReservesMemory) {
   EXPECT_EQ(failure.limit.has_value(), false);
 }
 
-// 60 MiB were reserved once. Now 10 are, and 20 are free: somebody else took 30, all that is missing.
+// 60 MiB were reserved once. Now 10 are, and 20 are free: other processes took 30, all of the missing memory.
 TEST_F(Explain, OtherProcess) {
   gpu.reserve(0, 10 * kMiB);
   gpu.allocate(0, 10 * kMiB, 10 * kMiB);

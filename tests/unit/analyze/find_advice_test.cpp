@@ -57,7 +57,7 @@ class Loop {
                                    {}});
     tell(role, requires_grad, mib, state);
   }
-  /// Of the one parameter of a module.
+  /// A tensor of a module's only parameter.
   void tell(ModelTensor::Role role, bool requires_grad, std::uint64_t mib = 0, const char* state = "",
             std::uint32_t module = 0) {
     ModelTensor tensor;

@@ -101,7 +101,7 @@ TEST(Fragmentation, NamesTheStacksThatPinSegments) {
   constexpr StackId kLeft{1};
   constexpr StackId kRight{2};
   MemoryLayout gpu;
-  gpu.reserve(0, 20 * kMiB);  // both hold it: nobody pins it alone
+  gpu.reserve(0, 20 * kMiB);  // both hold it: neither pins it alone
   gpu.allocate(0, 2 * kMiB, 2 * kMiB, kLeft);
   gpu.allocate(10 * kMiB, 2 * kMiB, 2 * kMiB, kRight);
   gpu.reserve(100 * kMiB, 20 * kMiB);

@@ -1,4 +1,4 @@
-// Training loops whose truth is known: which leak, where and how fast, and which do not.
+// Training loops with known leaks: kind, place and rate; and loops without leaks.
 #pragma once
 
 #include <algorithm>
@@ -20,10 +20,10 @@ inline std::string numbered(const char* name, int number) {
 
 struct Loop {
   const char* name;
-  const char* function;  // that leaks; null: none does
+  const char* function;  // the leaking function; null: none
   double bytes_per_step;
   void (*run)(TrainingLoop& loop);
-  bool needs_stacks = false;  // without them nothing tells the leak from the rest
+  bool needs_stacks = false;  // without them the leak cannot be distinguished
 };
 
 inline void PrintTo(const Loop& loop, std::ostream* out) {

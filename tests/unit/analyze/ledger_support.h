@@ -1,4 +1,4 @@
-// What tests of the ledger have in common.
+// Shared by the tests of the ledger.
 #pragma once
 
 #include <gtest/gtest.h>

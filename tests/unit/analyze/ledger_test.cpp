@@ -145,7 +145,7 @@ TEST(Ledger, WithoutDriverEventsLibrariesAreInTheContext) {
   EXPECT_THAT(ledger.caveats, ElementsAre(LedgerCaveat::libraries_in_context));
 }
 
-// Of PyTorch, without the driver's calls.
+// PyTorch's memory without the driver's calls.
 TEST(Ledger, PinnedMemoryAloneIsNoDriverCall) {
   Scenario scenario;
   const SampledDeviceId gpu = scenario.sampled_gpu(0, 1000);
@@ -345,7 +345,7 @@ TEST(Ledger, ReleasedMemoryFollowsTheDriver) {
   EXPECT_THAT(lines_of(ledger), ElementsAre("pytorch 100", "context n/a"));
   EXPECT_EQ(ledger.cached_bytes, 40U);
   EXPECT_EQ(ledger.unexplained_bytes, 30);
-  // 150 allocated cannot be in 100: some segment was taken on behalf of PyTorch by somebody else, and its word counts.
+  // 150 allocated cannot be in 100: another library reserved a segment on behalf of PyTorch, and its report counts.
   EXPECT_THAT(lines_of(analyze_one(scenario_with(150)).breakdown), ElementsAre("pytorch 500", "context n/a"));
   Scenario cut_off = scenario_with(60);
   cut_off.definitions.losses.push_back({Loss::Kind::driver_off, 1, ""});

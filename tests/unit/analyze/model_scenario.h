@@ -54,7 +54,7 @@ class ModelScenario : public Scenario {
     events.back().node_sequence = sequence;
   }
 
-  /// The program is asked, and the latest event's block holds this tensor, `offset` bytes from its beginning.
+  /// The program reports that the latest event's block holds this tensor, `offset` bytes from its beginning.
   ModelTensor& tensor(ModelTensor::Role role, std::uint64_t time_ns, NnModuleId module, const std::string& name,
                       std::uint64_t offset = 0) {
     const Event& block = events.back();
@@ -75,7 +75,7 @@ class ModelScenario : public Scenario {
   }
 };
 
-/// "model.layers.0"; "-" where the block's module is not known.
+/// "model.layers.0"; "-" if the block's module is unknown.
 inline std::string module_of(const Attribution& attribution, const Owner& owner) {
   return owner.module.valid() ? attribution.modules.at(owner.module.value).path : "-";
 }

@@ -7,7 +7,7 @@
 
 namespace tidemark::testing {
 
-/// What Attribution::phases has to be for these blocks.
+/// Expected Attribution::phases for these blocks.
 inline std::vector<PhaseSpan> phase_spans_of(const Store& store, const Attribution& attribution) {
   std::vector<Phase> phases;
   for (const Owner& owner : attribution.blocks) phases.push_back(owner.phase);

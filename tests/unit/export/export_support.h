@@ -29,7 +29,7 @@ inline Scenario small_run() {
   return scenario;
 }
 
-/// Of small_run(): c is temporary, a an activation of layers.0, b a parameter, d unknown.
+/// Owners in small_run(): c is temporary, a an activation of layers.0, b a parameter, d unknown.
 inline Attribution small_attribution() {
   Attribution attribution;
   attribution.modules = {{"layers.0", "Linear", Component::mlp}};

@@ -29,7 +29,7 @@ class Trace {
   }
 
   std::map<std::uint64_t, std::string> tracks;               // name by number
-  std::map<std::uint64_t, std::uint64_t> parents;            // parents by the same ids
+  std::map<std::uint64_t, std::uint64_t> parents;            // by number
   std::map<std::string, std::vector<std::string>> counters;  // "time=value" by track
   std::vector<std::string> instants;                         // "time track: name annotation=value ..."
   std::vector<std::string> slices;  // "time begin name" or "time end", after the track's number

@@ -22,7 +22,7 @@ TEST(OomKillsTest, AreThoseOfTheOwnControlGroup) {
   EXPECT_EQ(kills.count(), 0U);
   machine.write("proc/vmstat", "nr_free_pages 100\noom_kill 8\n");
   machine.write("sys/fs/cgroup/job/memory.events", "low 0\noom 10\noom_kill 10\n");
-  EXPECT_EQ(kills.count(), 0U);  // somebody else's
+  EXPECT_EQ(kills.count(), 0U);  // kills of another group
   machine.write("sys/fs/cgroup/job/step/memory.events", "low 0\noom 3\noom_kill 3\n");
   EXPECT_EQ(kills.count(), 1U);
 }

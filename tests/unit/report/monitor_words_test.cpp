@@ -161,7 +161,7 @@ TEST(Recommendation, NamesTheHolderOfARealShareOnly) {
   EXPECT_THAT(recommendation_text(state.devices[0], state), HasSubstr("Process 6953 (bash) has 9.0 GiB of it."));
 }
 
-// Of the moment of the change, as a report of then has it.
+// State at the time of the change, as in a report of that time.
 TEST(RiskChangeJson, HasTheRecommendationOfAReport) {
   MachineState state = watched_machine();
   add_bash(state, 80 * kGiB);

@@ -104,7 +104,7 @@ TEST_F(KeptTrialsFile, FoldersOfTrialsAreNotUsedAgain) {
   auto kept = KeptTrials::open(folder(), kCommon);
   KeptTrial trial = trial_of("1", 1000);
   EXPECT_EQ(kept->new_folder(), "trials/0001");
-  trial.folder = "trials/0002";  // whoever removed the line before it
+  trial.folder = "trials/0002";  // as if the line before it had been removed
   ASSERT_TRUE(kept->append(trial));
   EXPECT_EQ(kept->new_folder(), "trials/0003");
   kept = Error{"closed"};

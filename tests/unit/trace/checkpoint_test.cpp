@@ -146,7 +146,7 @@ TEST(Checkpoint, SmallRecordingsHaveNone) {
   }
 }
 
-// Of a program that has paused recording, with a device that has no totals and one that has no blocks.
+// State of a program that has paused recording, with a device without totals and one without blocks.
 RecordingState paused_state() {
   RecordingState state;
   state.time_ns = 5000;

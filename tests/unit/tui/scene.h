@@ -1,4 +1,4 @@
-// A machine with two GPUs, a training job that is recorded, and somebody else's process, for the views.
+// A machine with two GPUs, a recorded training job, and a process of another user, for the views.
 #pragma once
 
 #include "monitor/machine_state.h"

@@ -55,7 +55,7 @@ bool SnapshotBuilder::fill_entry(std::uint32_t id, std::span<const PickleValue> 
       case Known::addr:
         valid = entry.has_address = tables.numbers.get_address(value, entry.address);
         break;
-      case Known::device_free:  // not a number where a recording was exported, which does not know
+      case Known::device_free:  // not a number in an exported recording, which lacks it
         entry.has_address = tables.numbers.get_address(value, entry.address);
         valid = entry.has_address || tables.numbers.is_nan(value);
         break;
