@@ -88,7 +88,7 @@ class AllocatorModel {
   void give_addresses(std::uint64_t start, std::uint64_t bytes);
   void reserve(std::uint64_t bytes);
 
-  // Expandable segments (expandable_model.cpp).
+  // Expandable segments.
   [[nodiscard]] std::uint64_t room_of(Handle block) const;
   Handle find_expandable_block(const Search& search);
   Handle allocate_expandable(const Search& search);

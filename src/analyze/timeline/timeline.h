@@ -65,7 +65,7 @@ struct TimelineSeries {
   std::optional<std::uint64_t> peak_active_bytes;
   std::optional<std::uint64_t> peak_driver_bytes;
   std::optional<std::uint64_t> peak_driver_at_ns;  ///< its first time; nullopt if it is 0 or unknown
-  std::vector<TimelineLayers> splits;              ///< see timeline_layers.h
+  std::vector<TimelineLayers> splits;              ///< by add_call_sites() and add_owners()
 
   /// Whether memory was ever pending: freed by the program, but still used by another stream.
   [[nodiscard]] bool active_differs() const {
@@ -93,7 +93,7 @@ struct TimelinePhase {
   std::uint64_t end_ns = 0;
 };
 
-/// Activity of the program over time: see timeline_bands.h.
+/// Activity of the program over time: see find_bands().
 struct TimelineBands {
   std::vector<TimelineStep> steps;  ///< in order of time; empty: unknown. The end of the last one is unknown
   std::optional<std::vector<TimelinePhase>> phases =
