@@ -535,6 +535,8 @@ export interface TableRow extends Holder {
   block_count: number;
   /** of allocated_bytes */
   share: number;
+  /** stacks that differ in the called modules alone, such as layers; the one with most bytes is shown */
+  stack_count?: number;
   /** by size */
   block_bytes?: number;
   /** by device */

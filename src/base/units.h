@@ -8,10 +8,12 @@
 // NUMBER is 0 or more, with a decimal fraction if need be (1.5, 1e3). Blanks may stand between it and its unit.
 #pragma once
 
+#include <charconv>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 
 namespace tidemark {
 
@@ -28,6 +30,16 @@ inline constexpr std::uint64_t kGiB = 1024 * kMiB;
 
 /// "1,234,567".
 [[nodiscard]] std::string format_count(std::uint64_t count);
+
+/// The number that the whole text is, in decimal: "128", "-1.5"; std::nullopt for any other text, and for a number that
+/// `Number` cannot hold.
+template <typename Number>
+[[nodiscard]] std::optional<Number> parse_number(std::string_view text) {
+  Number number{};
+  const char* const end = text.data() + text.size();
+  const auto [rest, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && rest == end ? std::optional(number) : std::nullopt;
+}
 
 /// Bytes, rounded to whole ones. nullopt if it is not a size, or 2^63 bytes or more.
 [[nodiscard]] std::optional<std::uint64_t> parse_size(std::string_view text);

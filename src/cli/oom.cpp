@@ -46,7 +46,7 @@ std::function<int()> setup_oom(CommandLine& app) {
                "Runs until stopped, or for --duration if given; prints one line per risk change");
   add_watching(app, *options, {});
   app.footer(watching_footer(
-      "The limit is a device's memory, and the host's or that of the control group. What is forecast is the running "
+      "The limit is a device's memory, and the host's or that of the control group. The forecast is of the running "
       "peak: programs go up and down within a step and fail at the top. Growth that ends below the limit is no risk.\n"
       "\n"
       "low: no growth that would reach the limit; medium: above the threshold, or the limit is far; high: it is "

@@ -162,8 +162,7 @@ struct FitRequest {
 int fit_plan(const FitRequest& request);
 
 void say_trial(const Fit& fit, const FitTrial& trial) {
-  if (::isatty(STDERR_FILENO) != 0)
-    say_printable(fmt::format("{} {}: {}", fit.name, trial.value, outcome_text(trial.result)));
+  say_printable(fmt::format("{} {}: {}", fit.name, trial.value, outcome_text(trial.result)));
 }
 
 int fit_plan(const FitRequest& request) {
@@ -514,8 +513,10 @@ std::function<int()> setup_plan(CommandLine& app) {
       ->show_default("PROGRAM-DATE-TIME.tide");
   app.add_flag("-f,--force", program.recorder.overwrite, "Replace existing recordings that no other run is writing");
   add_format(app, options->format, "text|json");
-  app.add_option("--fit", options->fit,
-                 "Vary this argument of the program, such as batch=--batch-size, and find the largest value that fits")
+  app.add_option(
+         "--fit", options->fit,
+         "Vary this argument of the program, such as batch=--batch-size, and find the largest value that fits; no "
+         "recording is kept")
       ->type_name("NAME=OPTION");
   add_option(app, margin_option(), options->margin);
   app.add_flag("--verify", options->verify,

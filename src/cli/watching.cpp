@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <chrono>
 #include <cmath>
 #include <filesystem>
@@ -15,6 +14,7 @@
 
 #include "base/scoped_fd.h"
 #include "base/standard_streams.h"
+#include "base/units.h"
 #include "cli/command.h"
 #include "cli/reading.h"
 #include "monitor/job_finder.h"
@@ -76,9 +76,8 @@ Result<void> check_writable(const std::string& path) {
 }
 
 std::optional<std::int64_t> pid_of(const std::string& text) {
-  std::int64_t pid = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), pid);
-  return error == std::errc() && end == text.data() + text.size() && pid > 0 ? std::optional(pid) : std::nullopt;
+  const auto pid = parse_number<std::int64_t>(text);
+  return pid && *pid > 0 ? pid : std::nullopt;
 }
 
 Result<void> check_outputs(const WatchOptions& options) {

@@ -5,6 +5,8 @@
 #include <fstream>
 #include <span>
 
+#include "base/locked_file.h"
+#include "base/regular_file.h"
 #include "import/pytorch_snapshot/load_snapshot.h"
 #include "import/pytorch_snapshot/read_snapshot.h"
 
@@ -38,14 +40,25 @@ const Format& format_of(const std::string& path) {
   return *format;
 }
 
+// A recording without an end that its recorder still writes: the recorder holds the lock of the file.
+void note_recorder(const std::string& path, Overview& overview) {
+  if (overview.definitions.end || overview.source.kind != SourceKind::recording) return;
+  const auto file = open_regular_file(path);
+  overview.source.growing = file && probe_lock(*file) == LockState::taken;
+}
+
 }  // namespace
 
 Result<Overview> open_overview(const std::string& path, const Progress& progress, const SampleConsumer& samples) {
-  return format_of(path).load_overview(path, progress, samples);
+  auto overview = format_of(path).load_overview(path, progress, samples);
+  if (overview) note_recorder(path, *overview);
+  return overview;
 }
 
 Result<Store> open_store(const std::string& path, const Progress& progress) {
-  return format_of(path).load_store(path, progress);
+  auto store = format_of(path).load_store(path, progress);
+  if (store) note_recorder(path, *store);
+  return store;
 }
 
 }  // namespace tidemark

@@ -3,10 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <optional>
 #include <string_view>
 
+#include "base/units.h"
 #include "monitor/machine_state.h"
 
 namespace tidemark {
@@ -25,14 +25,10 @@ std::vector<std::string> device_keys(const std::vector<DeviceInfo>& devices) {
 void set_numbers(DeviceInfo& info, const std::string& key) {
   std::string_view numbers = key;
   numbers.remove_prefix(std::min(numbers.rfind('-') + 1, numbers.size()));  // of the vendor
-  const auto number = [](std::string_view digits) {
-    std::uint32_t value = 0;
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
-    return error == std::errc() && end == digits.data() + digits.size() ? std::optional(value) : std::nullopt;
-  };
   const std::size_t colon = numbers.find(':');
-  const auto first = number(numbers.substr(0, colon));
-  const auto second = colon == std::string_view::npos ? std::nullopt : number(numbers.substr(colon + 1));
+  const auto first = parse_number<std::uint32_t>(numbers.substr(0, colon));
+  const auto second =
+      colon == std::string_view::npos ? std::nullopt : parse_number<std::uint32_t>(numbers.substr(colon + 1));
   if (!first || (colon != std::string_view::npos && !second)) return;
   info.index = second.value_or(*first);
   if (second) info.instance_of = first;

@@ -50,7 +50,7 @@ inline constexpr const char* kNoAnswer =
 
 /// Likewise, of one that has ended meanwhile.
 inline constexpr const char* kEndedBeforeAsked = "the program ended before it was asked";
-inline constexpr const char* kEndedBeforeAskedAgain = "the program ended before it was asked again";
+inline constexpr const char* kEndedBeforeAskedAgain = "the program ended before the next query";
 inline constexpr const char* kEndedBeforeAnswer =
     "the program ended before it answered: a Python program does so on its main thread once it has allocated again";
 

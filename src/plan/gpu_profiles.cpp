@@ -12,7 +12,6 @@
 #include <array>
 #include <cctype>
 #include <cerrno>
-#include <charconv>
 #include <cstddef>
 #include <filesystem>
 #include <fstream>
@@ -47,6 +46,21 @@ std::string names_of(const std::vector<const GpuProfile*>& gpus, const char* bet
   std::string names;
   for (const GpuProfile* gpu : gpus) names += (names.empty() ? "" : between) + gpu->name;
   return names;
+}
+
+// The known GPUs whose model number is in the name: "3090" of RTX-3090, "h100" of H100-80GB. `wanted`: as letters_of().
+std::string similar_gpus(const std::string& wanted) {
+  constexpr std::size_t kMinNumber = 3;
+  std::vector<const GpuProfile*> found;
+  for (const GpuProfile& gpu : gpu_profiles()) {
+    const std::string_view name = gpu.name;
+    const std::size_t digit = name.find_first_of("0123456789");
+    if (digit == std::string_view::npos) continue;
+    const std::size_t begin = name.rfind('-', digit) == std::string_view::npos ? 0 : name.rfind('-', digit) + 1;
+    const std::string number = letters_of(name.substr(begin, name.find('-', digit) - begin));
+    if (number.size() >= kMinNumber && wanted.find(number) != std::string::npos) found.push_back(&gpu);
+  }
+  return names_of(found, ", ");
 }
 
 Result<GpuProfile> read_gpu_profile(const std::string& path) {
@@ -93,10 +107,7 @@ constexpr unsigned kLastRequest = 'F' << 8 | 0xFF;
 
 template <typename T>
 std::optional<T> read_number(std::string_view text) {
-  T number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size() || text.starts_with('-')) return std::nullopt;
-  return number;
+  return text.starts_with('-') ? std::nullopt : parse_number<T>(text);
 }
 
 std::string_view trimmed(std::string_view text) {
@@ -284,6 +295,11 @@ Result<GpuProfile> find_gpu_profile(std::string_view name) {
   if (!found.empty()) {
     return Error{fmt::format("--gpu {}: several GPUs have this name; choose {}", name,
                              names_of(found, found.size() == 2 ? " or " : ", "))};
+  }
+  if (const std::string similar = similar_gpus(wanted); !similar.empty()) {
+    return Error{
+        fmt::format("--gpu {}: unknown GPU; similar: {}; --memory sets another size, such as --gpu {} --memory 16GiB",
+                    name, similar, similar.substr(0, similar.find(',')))};
   }
   std::vector<const GpuProfile*> all;
   for (const GpuProfile& gpu : gpu_profiles()) all.push_back(&gpu);

@@ -1,4 +1,4 @@
-# shellcheck shell=sh disable=SC1007,SC2154  # nvidia_smi.cpp writes name, total, capability, count and uuids before it
+# shellcheck shell=sh disable=SC1007,SC2154  # phantom_run.cpp writes name, total, capability, count and uuids before it
 query= format= only=
 while [ $# -gt 0 ]; do
   case $1 in

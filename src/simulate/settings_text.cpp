@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <charconv>
 #include <cstdint>
 #include <iterator>
 #include <map>
@@ -46,13 +45,6 @@ bool has_pairs_of_brackets(std::string_view text) {
   return depth == 0;
 }
 
-template <typename Number>
-std::optional<Number> number_in(std::string_view text) {
-  Number number{};
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() ? std::optional(number) : std::nullopt;
-}
-
 // "8" for all sizes, or "[256:1,512:2,>:4]": by size in MiB; the first one holds for smaller sizes, too.
 bool read_divisions(const std::string& value, std::map<std::uint64_t, std::uint64_t>& divisions) {
   const auto set = [&](std::size_t first, std::size_t end, std::uint64_t number) {
@@ -60,7 +52,7 @@ bool read_divisions(const std::string& value, std::map<std::uint64_t, std::uint6
   };
   constexpr std::size_t kAll = pytorch::kRoundUpPowerOfTwoIntervals;
   if (!value.starts_with('[')) {
-    const auto number = number_in<std::uint64_t>(value);
+    const auto number = parse_number<std::uint64_t>(value);
     if (number) set(0, kAll, *number);
     return number.has_value();
   }
@@ -68,9 +60,9 @@ bool read_divisions(const std::string& value, std::map<std::uint64_t, std::uint6
   std::optional<std::size_t> last;
   for (const std::string& part : parts_of(value.substr(1, value.size() - 2))) {
     const std::size_t colon = std::min(part.find(':'), part.size() - 1);
-    const auto number = number_in<std::uint64_t>(std::string_view(part).substr(colon + 1));
+    const auto number = parse_number<std::uint64_t>(std::string_view(part).substr(colon + 1));
     const std::string size = part.substr(0, colon);
-    const auto mebibytes = number_in<std::uint64_t>(size);
+    const auto mebibytes = parse_number<std::uint64_t>(size);
     if (!number || (size != ">" && (!mebibytes || *mebibytes == 0))) return false;
     if (size == ">") {
       set(last.value_or(0) + 1, kAll, *number);
@@ -134,11 +126,11 @@ Result<pytorch::AllocatorSettings> allocator_settings(const SettingList& setting
       valid = value == "True" || value == "False";
       read.expandable_segments = value == "True";
     } else if (name == "max_split_size_mb") {
-      const auto mebibytes = number_in<std::uint32_t>(value);
+      const auto mebibytes = parse_number<std::uint32_t>(value);
       valid = mebibytes && *mebibytes > pytorch::kLargeBuffer / kMiB;
       if (valid) read.max_split_size = static_cast<std::int64_t>(*mebibytes * kMiB);
     } else if (name == "garbage_collection_threshold") {
-      const auto threshold = number_in<double>(value);
+      const auto threshold = parse_number<double>(value);
       valid = threshold && *threshold > 0 && *threshold < 1;
       if (valid) read.garbage_collection_threshold = threshold;
     } else if (name == "roundup_power2_divisions") {

@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <system_error>
 #include <utility>
+
+#include "base/units.h"
 
 namespace tidemark {
 namespace {
@@ -57,14 +58,14 @@ Result<WrittenRange> parse_range(std::string_view text) {
   std::string_view high = text.substr(dots + 2);
   WrittenRange written;
   if (const std::size_t colon = high.find(':'); colon != std::string_view::npos) {
-    const auto step = whole_number(high.substr(colon + 1));
+    const auto step = parse_number<std::uint64_t>(high.substr(colon + 1));
     if (!step || *step == 0) return Error{fmt::format("'{}': the step has to be 1 or more", text)};
     written.range.step = *step;
     written.has_step = true;
     high = high.substr(0, colon);
   }
-  const auto first = whole_number(text.substr(0, dots));
-  const auto last = whole_number(high);
+  const auto first = parse_number<std::uint64_t>(text.substr(0, dots));
+  const auto last = parse_number<std::uint64_t>(high);
   if (!first || !last) return wrong;
   if (*first > *last) return Error{fmt::format("'{}': an empty range", text)};
   if (*last > std::uint64_t{1} << 48) return Error{fmt::format("'{}': the range ends beyond 2^48", text)};
@@ -134,13 +135,6 @@ bool set_option(std::vector<std::string>& command, const std::string& option, co
 }
 
 }  // namespace
-
-std::optional<std::uint64_t> whole_number(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || rest != text.data() + text.size() || text.empty()) return std::nullopt;
-  return number;
-}
 
 Result<std::vector<std::string>> parse_list(std::string_view text) {
   std::vector<std::string> values;

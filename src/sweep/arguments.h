@@ -19,9 +19,6 @@ inline constexpr std::size_t kMaxValues = 4096;
 /// The highest value of --fit without a range.
 inline constexpr std::uint64_t kHighestFit = 1 << 20;
 
-/// "128"; std::nullopt for any other text and above 2^64-1.
-[[nodiscard]] std::optional<std::uint64_t> whole_number(std::string_view text);
-
 /// "128,512,2048": each value once.
 [[nodiscard]] Result<std::vector<std::string>> parse_list(std::string_view text);
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/regular_file.h"
-#include "sweep/arguments.h"
+#include "base/units.h"
 
 namespace tidemark {
 namespace {
@@ -165,7 +165,7 @@ std::optional<BatchArgument> find_batch_argument(const std::vector<std::string>&
   std::size_t best_rank = kBatchNames.size();
   const auto consider = [&](std::string_view name, std::size_t word, std::size_t position) {
     const std::size_t rank = rank_of_name(name);
-    const auto value = whole_number(std::string_view(command[word]).substr(position));
+    const auto value = parse_number<std::uint64_t>(std::string_view(command[word]).substr(position));
     if (rank >= best_rank || !value || *value < 2) return;
     best_rank = rank;
     best = {std::string(name), *value, word, position};

@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -14,6 +13,7 @@
 #include <utility>
 
 #include "base/locked_file.h"
+#include "base/units.h"
 
 namespace tidemark {
 namespace {
@@ -60,9 +60,8 @@ constexpr std::size_t kMaxNumber = 999'999'999;
 // Whether it is the name of a trial's folder: "trials/0007". Another one may lead anywhere.
 bool is_folder(std::string_view name) {
   if (!name.starts_with(kTrials)) return false;
-  std::size_t number = 0;
-  const auto [end, error] = std::from_chars(name.data() + kTrials.size(), name.data() + name.size(), number);
-  return error == std::errc() && end == name.data() + name.size() && number <= kMaxNumber;
+  const auto number = parse_number<std::size_t>(name.substr(kTrials.size()));
+  return number && *number <= kMaxNumber;
 }
 
 // nullopt if the line is not a trial.

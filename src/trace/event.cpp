@@ -2,9 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <cstddef>
 #include <system_error>
+
+#include "base/units.h"
 
 namespace tidemark {
 
@@ -26,17 +27,9 @@ std::string type_name(DeviceType type) {
   return name.empty() ? fmt::format("{}{}", kNamelessPrefix, static_cast<int>(type)) : std::string(name);
 }
 
-/// The number that the whole of `text` is.
-std::optional<std::int8_t> parse_number(std::string_view text) {
-  std::int8_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 std::optional<DeviceType> parse_type(std::string_view text) {
   if (!text.starts_with(kNamelessPrefix)) return value_in(kDeviceTypeNames, text);
-  const auto number = parse_number(text.substr(kNamelessPrefix.size()));
+  const auto number = parse_number<std::int8_t>(text.substr(kNamelessPrefix.size()));
   if (!number || *number < 0 || type_name(static_cast<DeviceType>(*number)) != text) return std::nullopt;
   return static_cast<DeviceType>(*number);
 }
@@ -57,7 +50,7 @@ std::optional<Device> parse_device(std::string_view text) {
   const auto type = parse_type(text.substr(0, colon));
   if (!type || has_index(*type) != (colon != std::string_view::npos)) return std::nullopt;
   if (!has_index(*type)) return Device{*type, 0};
-  const auto index = parse_number(text.substr(colon + 1));
+  const auto index = parse_number<std::int8_t>(text.substr(colon + 1));
   if (!index) return std::nullopt;
   return Device{*type, *index};
 }

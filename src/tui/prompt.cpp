@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -13,6 +12,7 @@
 #include <utility>
 
 #include "base/standard_streams.h"
+#include "base/units.h"
 #include "query/words/printable.h"
 #include "report/common/terminal.h"
 #include "tui/program.h"
@@ -115,12 +115,9 @@ class Prompt {
   }
 
   void record(const std::string& argument) {
-    std::int64_t pid = 0;
-    const auto [end, error] = std::from_chars(argument.data(), argument.data() + argument.size(), pid);
-    if (error != std::errc() || end != argument.data() + argument.size()) {
-      return say_message({"record: the PID of a process is missing", true});
-    }
-    say_message(session_.record(pid));
+    const auto pid = parse_number<std::int64_t>(argument);
+    if (!pid) return say_message({"record: the PID of a process is missing", true});
+    say_message(session_.record(*pid));
   }
 
   void show_view(const std::string& command, const std::string& argument) {

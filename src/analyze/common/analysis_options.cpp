@@ -12,13 +12,6 @@
 namespace tidemark {
 namespace {
 
-std::optional<std::uint64_t> parse_count(std::string_view text) {
-  std::uint64_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return number;
-}
-
 // "1%" or "0.01".
 std::optional<double> parse_share(std::string_view text) {
   double number = -1;
@@ -48,7 +41,7 @@ bool AnalysisOption::allows(std::string_view text) const {
     case Kind::flag:
       return text == "yes";
     case Kind::count: {
-      const auto number = parse_count(text);
+      const auto number = parse_number<std::uint64_t>(text);
       return number && *number >= least && *number <= most;
     }
     case Kind::word: {
@@ -150,7 +143,7 @@ Result<Holders> AnalysisOptions::holders(const Store& store) const {
 }
 
 std::optional<std::uint64_t> AnalysisOptions::given_count(const std::string& name) const {
-  return parse_count(values_.at(name));
+  return parse_number<std::uint64_t>(values_.at(name));
 }
 
 std::optional<std::uint64_t> AnalysisOptions::given_size(const std::string& name) const {

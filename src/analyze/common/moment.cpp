@@ -32,11 +32,7 @@ bool looks_like_a_number(std::string_view text) {
 
 // 20 for "step:20".
 std::optional<std::uint64_t> step_number(std::string_view text) {
-  if (!text.starts_with(kStep)) return std::nullopt;
-  std::uint64_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto [rest, error] = std::from_chars(text.data() + kStep.size(), end, number);
-  return error == std::errc() && rest == end ? std::optional(number) : std::nullopt;
+  return text.starts_with(kStep) ? parse_number<std::uint64_t>(text.substr(kStep.size())) : std::nullopt;
 }
 
 Result<Moment> find_step(const Store& store, std::uint64_t number) {

@@ -92,7 +92,8 @@ inline constexpr std::uint32_t kMinGrownSteps = 4;
 /// `warmup`: initial steps in which growth is ignored. nullopt: no growth.
 ///
 /// A series has no blocks: Growth::blocks_per_step is 0. too_few also covers growth that nearly all comes from one
-/// step. slowing: the later half of the steps grew less than the earlier one: by 70% of it, or surely by less than 90%.
+/// step. slowing: the later half of the steps grew by less than 76% of the earlier one, or significantly by less than
+/// 90%.
 [[nodiscard]] std::optional<Growth> find_series_growth(std::span<const double> held, std::uint32_t warmup,
                                                        double least);
 

@@ -1,11 +1,12 @@
 #include "analyze/sweep/sweep.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <system_error>
 #include <utility>
+
+#include "base/units.h"
 
 namespace tidemark {
 namespace {
@@ -101,10 +102,8 @@ std::optional<bool> SweepRow::fits() const {
 }
 
 std::optional<double> number_of(std::string_view text) {
-  double number = 0;
-  const auto [rest, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool whole = error == std::errc() && rest == text.data() + text.size();
-  return whole && std::isfinite(number) ? std::optional(number) : std::nullopt;
+  const auto number = parse_number<double>(text);
+  return number && std::isfinite(*number) ? number : std::nullopt;
 }
 
 std::vector<std::size_t> Sweep::numeric() const {

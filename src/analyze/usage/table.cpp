@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <map>
+#include <tuple>
 #include <unordered_map>
 #include <utility>
 
@@ -18,6 +21,59 @@ struct RowSum {
   std::uint64_t bytes = 0;
   std::uint64_t blocks = 0;
 };
+
+// For each stack a number that it shares with the stacks that differ from it in the called modules alone: identical
+// layers of a model.
+std::vector<std::uint32_t> numbers_without_modules(const Definitions& definitions) {
+  std::map<std::tuple<Location::Kind, StringId, StringId, std::uint32_t, ModuleId, std::uint64_t, bool>, std::uint32_t>
+      known_locations;
+  std::vector<std::uint32_t> locations;
+  for (const Location& location : definitions.locations) {
+    const bool calls_module = location.nn_module.valid();
+    const StringId function = calls_module ? StringId() : location.function;  // the module's path
+    locations.push_back(known_locations
+                            .try_emplace({location.kind, location.file, function, location.line, location.module,
+                                          location.offset, calls_module},
+                                         static_cast<std::uint32_t>(known_locations.size()))
+                            .first->second);
+  }
+  std::unordered_map<std::uint64_t, std::uint32_t> known;  // by the parent's number and the location's
+  std::vector<std::uint32_t> stacks;
+  for (const StackNode& node : definitions.stacks) {
+    const bool has_parent = node.parent.valid() && node.parent.value < stacks.size();
+    const bool has_location = node.location.valid() && node.location.value < locations.size();
+    const std::uint64_t parent = has_parent ? stacks[node.parent.value] + std::uint64_t{1} : 0;
+    const std::uint64_t location = has_location ? locations[node.location.value] + std::uint64_t{1} : 0;
+    stacks.push_back(
+        known.try_emplace(parent << 32U | location, static_cast<std::uint32_t>(known.size())).first->second);
+  }
+  return stacks;
+}
+
+/// Rows of one section: what they hold, and the stacks of a row by stack, the one with most bytes first.
+struct RowGroup {
+  RowSum sum;
+  std::vector<StackId> stacks;
+};
+
+// Puts identical layers into one row. `sums`: by stack, most bytes first.
+std::vector<RowGroup> without_modules(const Store& store, const std::vector<RowSum>& sums) {
+  const std::vector<std::uint32_t> numbers = numbers_without_modules(store.definitions);
+  std::unordered_map<std::uint64_t, std::size_t> places;
+  std::vector<RowGroup> groups;
+  for (const RowSum& sum : sums) {
+    const bool known = sum.key < numbers.size();
+    const std::uint64_t number = known ? numbers[sum.key] : numbers.size();  // without a stack: one group
+    const auto [place, is_new] = places.try_emplace(number, groups.size());
+    if (is_new) groups.push_back({{sum.key, 0, 0}, {}});
+    RowGroup& group = groups[place->second];
+    group.sum.bytes += sum.bytes;
+    group.sum.blocks += sum.blocks;
+    if (known) group.stacks.push_back(StackId{static_cast<std::uint32_t>(sum.key)});
+  }
+  std::ranges::stable_sort(groups, std::ranges::greater(), [](const RowGroup& group) { return group.sum.bytes; });
+  return groups;
+}
 
 // Groups of blocks, as numbers; key_of() below converts them back.
 class Groups {
@@ -117,7 +173,13 @@ TableSection section_of_device(const Store& store, Symbols& symbols, const Table
   section.device = DeviceAt{store.devices[device].device, held.time_ns};
   section.unrecorded_bytes = held.unrecorded_bytes;
   section.allocated_bytes = total_bytes(sums) + held.unrecorded_bytes;
-  for (const RowSum& sum : sums) {
+  std::vector<RowGroup> rows;
+  if (options.by == GroupBy::stack) {
+    rows = without_modules(store, sums);
+  } else {
+    for (const RowSum& sum : sums) rows.push_back({sum, {}});
+  }
+  for (const auto& [sum, stacks] : rows) {
     if (options.top != 0 && section.rows.size() == options.top) {
       ++section.other_rows;
       section.other_bytes += sum.bytes;
@@ -126,6 +188,9 @@ TableSection section_of_device(const Store& store, Symbols& symbols, const Table
     }
     section.rows.push_back({key_of(store, symbols, options.by, groups, sum.key), sum.bytes, sum.blocks,
                             share_of(sum.bytes, section.allocated_bytes).value_or(0)});
+    if (stacks.size() < 2) continue;
+    section.rows.back().stacks = stacks.size();
+    share_modules(std::get<NamedStack>(section.rows.back().key), symbols, stacks);
   }
   if (options.by == GroupBy::stack) {
     tell_rows_apart(section.rows, [](TableRow& row) -> NamedStack& { return std::get<NamedStack>(row.key); });

@@ -4,13 +4,13 @@
 
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
 #include <optional>
 #include <string>
 
+#include "base/units.h"
 #include "phantom/gpu/profile.h"
 
 namespace tidemark::phantom {
@@ -25,11 +25,8 @@ std::optional<int> device_named(std::string_view name, int devices) {
       if (name.size() > kUuid.size() && device_uuid(device).starts_with(name)) return device;
     return std::nullopt;
   }
-  int device = -1;
-  const char* const end = name.data() + name.size();
-  const auto [rest, error] = std::from_chars(name.data(), end, device);
-  if (error != std::errc() || rest != end || device < 0 || device >= devices) return std::nullopt;
-  return device;
+  const auto device = parse_number<int>(name);
+  return device && *device >= 0 && *device < devices ? device : std::nullopt;
 }
 
 std::string_view without_spaces(std::string_view text) {

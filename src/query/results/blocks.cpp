@@ -103,6 +103,8 @@ void describe(Visitor& v, const TableRow& row) {
   v.field("block_count", row.blocks);
   v.field("share", row.share, "of allocated_bytes");
   v.part_if(is(kStack) || is(kOwner), HolderKey{std::get_if<NamedStack>(&row.key), std::get_if<BlockOwner>(&row.key)});
+  v.field_if(row.stacks > 1, "stack_count", row.stacks,
+             "stacks that differ in the called modules alone, such as layers; the one with most bytes is shown");
   v.field_if(is(kSize), "block_bytes", get(kSize).bytes, "by size");
   v.field_if(is(kDevice), "device", to_string(get(kDevice).device), "by device");
   v.field_if(is(kDevice), "at_ns", get(kDevice).at_ns, "by device");

@@ -168,7 +168,7 @@ std::string fix_text(const OomFailure& failure, const OomFix& fix) {
     case OomFixKind::same_stream:
       return "use the free block of another stream: allocate on that stream, or release the block earlier";
     case OomFixKind::smaller_request:
-      return fmt::format("make the request {} smaller (batch, sequence length)",
+      return fmt::format("make the request {} smaller (gradient accumulation, shorter sequences)",
                          share_text(share_of(fix.bytes, failure.request.bytes)));
     case OomFixKind::settings:
       return fmt::format("set PYTORCH_CUDA_ALLOC_CONF={}: the request succeeds when it is replayed with this setting",

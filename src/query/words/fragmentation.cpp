@@ -21,8 +21,8 @@ std::string signed_bytes_text(double bytes) {
 }
 
 std::string idle_text(const UnusedMemory& unused) {
-  return fmt::format("{} of {} reserved ({}) are more than was allocated at any one time from {} on",
-                     format_bytes(unused.idle), format_bytes(unused.reserved), share_text(unused.idle_share()),
+  return fmt::format("at least {} of {} reserved ({}) was unused at all times after {}", format_bytes(unused.idle),
+                     format_bytes(unused.reserved), share_text(unused.idle_share()),
                      format_duration_ns(unused.idle_since_ns));
 }
 
@@ -114,11 +114,11 @@ FragmentationAdviceText advice_text(const FragmentationAdvice& advice, const Unu
       break;
     case FragmentationAdviceKind::expandable_segments:
       set("expandable_segments:True");
-      text.reason += fmt::format("; {} blocks of more than 1 MiB have {} sizes", format_count(advice.blocks),
-                                 format_count(advice.sizes));
+      text.reason += fmt::format("; block sizes vary: {} blocks over 1 MiB have {} different sizes",
+                                 format_count(advice.blocks), format_count(advice.sizes));
       break;
     case FragmentationAdviceKind::search:
-      text.change = "try other settings of the allocator: the sizes of the blocks speak for none";
+      text.change = "search for better allocator settings: the block sizes do not favor one";
       text.check = fmt::format("tidemark simulate {} --search", path);
       break;
     case FragmentationAdviceKind::settings:

@@ -77,8 +77,9 @@ std::vector<std::string> uncertainties(const Plan& plan) {
       facts.context_measured
           ? fmt::format("The context, {}, was measured on {}; other drivers differ.", format_bytes(facts.context_bytes),
                         facts.gpu)
-          : fmt::format("The context of a process was not measured on {}; the {} of an H200 are taken for it.",
-                        facts.gpu, format_bytes(facts.context_bytes)));
+          : fmt::format(
+                "The CUDA context of a process was not measured on {}; it is assumed to take {}, as on an H200.",
+                facts.gpu, format_bytes(facts.context_bytes)));
   if (!facts.memory_measured) {
     found.push_back(fmt::format(
         "The memory of {}, {}, is what others report; it differs by driver and ECC by up to 1%, and --memory sets it.",

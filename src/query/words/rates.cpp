@@ -39,8 +39,7 @@ std::string_view usual_mistake_text(UsualMistake mistake, Device device) {
       return "metrics are kept with their autograd graphs: compute them under torch.no_grad(), or keep .detach()";
     case UsualMistake::tensors_with_graph:
       return "tensors are kept with their autograd graphs, by a list, a hook, or a state that each step continues: "
-             "keep "
-             ".detach() of them";
+             "keep tensor.detach() instead";
     case UsualMistake::capturing_hook:
       return "a hook keeps the tensors that it is called with: keep what is computed from them, or remove the hook";
     case UsualMistake::unbounded_cache:

@@ -112,7 +112,7 @@ std::string pattern_text(const RiskAssessment& risk) {
     case UsagePattern::steady:
       return "steady";
     case UsagePattern::warm_up:
-      return "warm-up: its peaks grow by less and less";
+      return "warm-up: growth of its peaks slows down";
     case UsagePattern::sawtooth:
       return "sawtooth" + period + " whose peaks do not grow";
     case UsagePattern::level:

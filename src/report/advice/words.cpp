@@ -117,7 +117,7 @@ std::string advice_change(const Advice& advice) {
 
 std::string advice_saving(const Advice& advice) {
   const char* known = advice.confidence == Confidence::exact ? "the tensors' addresses" : "stacks and lifetimes";
-  return fmt::format("{} of the peak, by a replay of this run (whose memory it is: from {})",
+  return fmt::format("{} of the peak, by a replay of this run (owners from {})",
                      format_bytes(advice.avoidable_peak_bytes), known);
 }
 

@@ -244,8 +244,9 @@ std::string to_text(const Explanation& explanation, const Terminal& terminal) {
   if (failure.cause == OomCause::fragmentation) {
     return text + next_text(explanation.recording, "fragmentation", "which blocks keep segments", terminal);
   }
-  if (!failure.advice.empty()) {
-    return text + next_text(explanation.recording, "patterns", "each change, where and why", terminal);
+  if (!failure.advice.empty() && !terminal.all) {
+    return text + next_text(explanation.recording, "explain --all", "all fixes with their checks, and all call sites",
+                            terminal);
   }
   return text + next_text(explanation.recording, fmt::format("tree --at {}ns", failure.last_ns),
                           "call tree of the memory at the failure", terminal);

@@ -49,7 +49,7 @@ std::string to_text(const Fit& fit, const Terminal& terminal) {
                                                     fit.name));
   }
   if (uncertain.empty()) return text;
-  text += "\n" + paint(terminal, Tone::heading, "What is not certain") + "\n";
+  text += "\n" + paint(terminal, Tone::heading, "Uncertainty") + "\n";
   for (const std::string& sentence : uncertain) text += "  " + printable(sentence) + "\n";
   return text;
 }

@@ -204,8 +204,7 @@ std::string to_text(const Leaks& leaks, const Terminal& terminal) {
   const bool given = leaks.steps.source == TrainingSteps::Source::given;  // other commands find other steps
   return text + next_text(leaks.recording,
                           given ? "table --at end" : fmt::format("table --at step:{}", last_grown_step(leaks)),
-                          given ? "what is allocated at the end" : "what is allocated at the last of these steps",
-                          terminal);
+                          given ? "memory at the end" : "memory at the last step", terminal);
 }
 
 }  // namespace tidemark

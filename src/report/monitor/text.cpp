@@ -203,7 +203,7 @@ std::string sources_text(const RecordedLeaks& of, const Terminal& terminal) {
 std::string types_text(const RecordedLeaks& of, const Terminal& terminal) {
   const std::string title = paint(terminal, Tone::heading, "New storages by owner");
   if (!of.objects) return fmt::format("\n{}: n/a, {}. {}.\n", title, printable(of.objects_unknown), kWhereObjectsAre);
-  std::string text = fmt::format("\n{}: {} storages, {} since it was asked first; of {} of them:\n", title,
+  std::string text = fmt::format("\n{}: {} storages, {} since the first query; of {} of them:\n", title,
                                  format_count(of.objects->new_storages), format_bytes(of.objects->new_bytes),
                                  format_count(of.objects->storages.size()));
   if (!of.objects->older_because.empty()) {

@@ -71,7 +71,7 @@ std::string to_text(const Plan& plan, const Terminal& terminal) {
   if (plan.devices.empty()) return text;
   const PlannedDevice& first = plan.devices.front();
   if (first.summary.totals.out_of_memory_count != 0) {
-    return text + next_text(first.recording, "explain", "fixes that would have been enough", terminal);
+    return text + next_text(first.recording, "explain", "what held the memory when the request failed", terminal);
   }
   return text + next_text(first.recording, "report", "the recording of this plan as one page", terminal);
 }

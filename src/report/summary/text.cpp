@@ -16,8 +16,8 @@
 #include "query/words/stack_text.h"
 #include "report/common/columns.h"
 #include "report/common/text_parts.h"
-#include "report/leaks/words.h"
 #include "report/explain/verdict.h"
+#include "report/leaks/words.h"
 
 namespace tidemark {
 namespace {
@@ -269,7 +269,7 @@ std::string next_of(const Summary& summary, const Terminal& terminal) {
   if (summary.recording.source == SourceKind::pytorch_snapshot) {
     return next_text(summary.recording, "patterns", "changes that would save memory", terminal);
   }
-  return next_text(summary.recording, "report", "everything on one page; summary --all: as text", terminal);
+  return next_text(summary.recording, "report", "the whole recording on one page", terminal);
 }
 
 }  // namespace

@@ -22,6 +22,18 @@ INTERVAL = ("--interval", "200ms")
 COMPAT = PROGRAMS.parents[1] / "compat"
 
 
+class Unfinished(Case):
+    def test_a_recording_that_is_still_written(self):
+        """Its recorder holds the file's lock. Without one, the recorder is gone, and events are missing."""
+        file = self.folder / "now.tide"
+        file.write_bytes((COMPAT / "v0.1.0.tide").read_bytes()[:-3])
+        with open(file, "rb") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            self.assertIn(b"Data quality: still recording", self.read("summary", file))
+            self.assertIn(b"Still recording: later events are not included.", self.read("leaks", file))
+        self.assertIn(b"Data quality: events are missing", self.read("summary", file))
+
+
 class LaterFile(Case):
     def test_a_recording_that_goes_on_in_another_file(self):
         """A recorder that is this test says so: the file of its process is another one from now on."""

@@ -102,7 +102,7 @@ class Asked(Case):
         self.assertEqual(watching.returncode, 0)
         (source,) = [each for each in json.loads(output.read_text())["tracking"]["sources"] if each["pid"] == pid]
         self.assertGreaterEqual(source["new_storages"]["bytes"], 5 * MIB)
-        self.assertIn("the program ended before it was asked again", source["new_storages"]["older_because"])
+        self.assertIn("the program ended before the next query", source["new_storages"]["older_because"])
         chains = [chain for row in source["object_types"] for chain in row["chains"]]
         self.assertTrue(any(chain.startswith("__main__.losses[") for chain in chains), chains)
 

@@ -51,6 +51,35 @@ TEST_F(TableTest, GroupsByStackAtThePeak) {
   EXPECT_EQ(cpu.rows[1].bytes, 300U);
 }
 
+// Three layers of a model call one line; a fourth block comes from another line of it.
+TEST(Table, PutsIdenticalLayersIntoOneRow) {
+  Scenario scenario;
+  const LocationId lines[] = {scenario.python("forward", "model.py", 7), scenario.python("forward", "model.py", 8)};
+  const LocationId first_call = scenario.python("layers.0", "module.py", 9);
+  const auto stack = [&](std::uint32_t module, std::size_t line) {
+    Location call = scenario.definitions.locations[first_call.value];
+    call.function = scenario.text("layers." + std::to_string(module));
+    call.nn_module = {module};
+    scenario.definitions.locations.push_back(call);
+    const auto last = static_cast<std::uint32_t>(scenario.definitions.locations.size() - 1);
+    return scenario.stack({lines[line], LocationId{last}});
+  };
+  for (std::uint32_t layer = 0; layer < 3; ++layer) {
+    scenario.allocate(layer + 1, "layer" + std::to_string(layer), 100 + layer, kGpu, stack(layer, 0));
+  }
+  scenario.allocate(4, "other", 200, kGpu, stack(1, 1));
+  const Store store = scenario.store();
+  Symbols symbols(store.definitions);
+  const Table table = *analyze_table(store, symbols, {});
+  const std::vector<TableRow>& rows = table.sections.at(0).rows;
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].bytes, 100U + 101U + 102U);
+  EXPECT_EQ(rows[0].blocks, 3U);
+  EXPECT_EQ(rows[0].stacks, 3U);
+  EXPECT_EQ(rows[1].bytes, 200U);
+  EXPECT_EQ(rows[1].stacks, 1U);
+}
+
 TEST_F(TableTest, GroupsBySize) {
   const Table table = this->table({GroupBy::size, {}, std::nullopt, 0});
   ASSERT_EQ(table.sections[0].rows.size(), 2U);

@@ -603,7 +603,7 @@ TEST(RecordingsWatch, AProgramThatHasEndedIsNotWaitedFor) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 15s);
   const auto objects = watch.objects(0);
   ASSERT_FALSE(objects.ok());
-  EXPECT_EQ(objects.error().message, "the program ended before it was asked again");
+  EXPECT_EQ(objects.error().message, "the program ended before the next query");
 }
 
 // Its recorder still tells of it, because it has not read all yet.
@@ -626,7 +626,7 @@ TEST(RecordingsWatch, AProcessThatIsGoneIsNotWaitedFor) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, 15s);
   const auto objects = watch.objects(0);
   ASSERT_FALSE(objects.ok());
-  EXPECT_EQ(objects.error().message, "the program ended before it was asked again");
+  EXPECT_EQ(objects.error().message, "the program ended before the next query");
 }
 
 TEST(RecordingsWatch, WhatIsReadInTimeHasNoLag) {

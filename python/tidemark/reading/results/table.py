@@ -16,6 +16,8 @@ class TableRow(Holder):
     bytes: int
     block_count: int
     share: float  #: of allocated_bytes
+    #: stacks that differ in the called modules alone, such as layers; the one with most bytes is shown
+    stack_count: Optional[int]
     block_bytes: Optional[int]  #: by size
     device: Optional[str]  #: by device
     at_ns: Optional[int]  #: by device

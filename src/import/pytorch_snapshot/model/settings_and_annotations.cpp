@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "base/units.h"
 #include "import/pytorch_snapshot/model/snapshot_builder.h"
 
 namespace tidemark::pytorch {
@@ -58,9 +58,9 @@ bool SnapshotBuilder::finish_divisions(PickleValue dict, AllocatorSettings& sett
     const PickleValue key = all->items[n];
     bool understood = tables.numbers.get(all->items[n + 1], divisions);
     if (key.tag() == Tag::text) {
-      const std::string_view text = tables.texts[key.id()];
-      const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), mebibytes);
-      understood = understood && error == std::errc() && end == text.data() + text.size();
+      const auto written = parse_number<decltype(mebibytes)>(tables.texts[key.id()]);
+      understood = understood && written;
+      mebibytes = written.value_or(0);
     } else {
       understood = understood && tables.numbers.get(key, mebibytes);
     }
