@@ -2,7 +2,7 @@
 
 namespace tidemark {
 
-// A source NAME is the function open_NAME_source() of NAME_source.cpp; the macro declares it and adds what it opens.
+// The source NAME is opened by open_NAME_source() of NAME_source.cpp; the macro declares it and adds its result.
 #define ADD_SOURCE(name)                                                \
   extern OpenedSource open_##name##_source(const SourcePlaces& places); \
   opened.push_back(open_##name##_source(places))

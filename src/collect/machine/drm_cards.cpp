@@ -18,7 +18,7 @@ bool all_digits(const std::string& text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-/// Names in a folder, none when it cannot be read.
+/// Names in a folder; empty if it cannot be read.
 std::vector<std::string> names_in(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code error;
@@ -28,7 +28,7 @@ std::vector<std::string> names_in(const std::string& folder) {
   return names;
 }
 
-/// What a symbolic link leads to, by its last part.
+/// The last part of a symbolic link's target.
 std::string link_name(const std::string& path) {
   std::error_code error;
   const fs::path target = fs::read_symlink(path, error);
@@ -80,7 +80,7 @@ std::vector<SampledProcess> card_processes(const std::string& root, const std::s
     std::set<std::string> clients;
     SampledProcess process;
     for (const std::string& descriptor : names_in(folder + "/fd")) {
-      // Reading fdinfo of every file would cost; those of a GPU are character devices below /dev/dri.
+      // Reading fdinfo of every file would be expensive; a GPU's files are character devices below /dev/dri.
       std::error_code error;
       const std::string target = fs::read_symlink(fmt::format("{}/fd/{}", folder, descriptor), error).string();
       if (error || target.rfind("/dev/dri/", 0) != 0) continue;

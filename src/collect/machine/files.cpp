@@ -10,7 +10,7 @@
 
 namespace tidemark {
 
-// Plain system calls: these files are read ten times a second, and a stream allocates and asks for locales.
+// Plain system calls: these files are read ten times a second, and a stream allocates and looks up locales.
 std::optional<std::string> read_file(const std::string& path) {
   constexpr std::size_t kMaxFileBytes = std::size_t{1} << 20;
   const ScopedFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));

@@ -12,7 +12,7 @@
 namespace tidemark {
 namespace {
 
-// "cpu  user nice system idle iowait irq softirq steal guest guest_nice": user and nice have the guests' in them.
+// "cpu  user nice system idle iowait irq softirq steal guest guest_nice": user and nice include guest time.
 void read_processors(HostActivity& activity, const std::string& root) {
   constexpr std::size_t kIdle = 3;
   constexpr std::size_t kWaiting = 4;

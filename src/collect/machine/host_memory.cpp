@@ -16,7 +16,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Version 1 has no word for "no limit", but a number that no machine has.
+// Version 1 has no value for "no limit"; it uses a number larger than any memory.
 constexpr std::uint64_t kNoLimit = std::uint64_t{1} << 62;
 
 std::optional<std::uint64_t> limit_of(int version, const std::string& folder) {
@@ -26,10 +26,10 @@ std::optional<std::uint64_t> limit_of(int version, const std::string& folder) {
 
 struct Group {
   int version = 0;
-  std::string path;  ///< as /proc/PID/cgroup has it
+  std::string path;  ///< as in /proc/PID/cgroup
 };
 
-/// "4:memory:/path" is version 1, "0::/path" is version 2, which has no memory where version 1 has it.
+/// "4:memory:/path" is version 1, "0::/path" is version 2, which has no memory controller if version 1 has it.
 std::optional<Group> group_of(const std::string& process, const std::string& root) {
   std::istringstream lines(read_file(fmt::format("{}/proc/{}/cgroup", root, process)).value_or(""));
   std::optional<Group> group;
@@ -45,7 +45,7 @@ std::optional<Group> group_of(const std::string& process, const std::string& roo
 }
 
 struct Mount {
-  std::string root;   ///< which group is seen at `point`
+  std::string root;   ///< the group visible at `point`
   std::string point;  ///< a folder
 };
 
@@ -74,8 +74,8 @@ bool is_in(const std::string& path, const std::string& folder) {
   return path.rfind(folder, 0) == 0 && (path.size() == folder.size() || path[folder.size()] == '/');
 }
 
-/// `path` as seen below a mount that shows only what is under `mount_root`; none where it is not under that. Both are
-/// as seen from this process's cgroup namespace: what is outside begins with "/..".
+/// `path` relative to a mount that shows only what is below `mount_root`; std::nullopt if it is not below it. Both are
+/// relative to this process's cgroup namespace: paths outside it begin with "/..".
 std::optional<std::string> below(const std::string& path, const std::string& mount_root) {
   const std::string above = mount_root == "/" ? "" : mount_root;
   if (!is_in(path, above)) return std::nullopt;
@@ -99,7 +99,7 @@ class Counters {
     const auto value = number_after(text_, key);
     return value ? Bytes(*value * unit_) : std::nullopt;
   }
-  // Of those that are there; none where none is.
+  // Sum of the counters that exist; std::nullopt if none exists.
   [[nodiscard]] Bytes sum(std::initializer_list<const char*> keys) const {
     Bytes sum;
     for (const char* key : keys) {
@@ -133,7 +133,7 @@ std::optional<Cgroup> Cgroup::find(const std::string& process, bool or_top, cons
     std::error_code error;
     if (rest && fs::exists(top + *rest, error)) return Cgroup(group->version, top + *rest, top.size());
   }
-  // A mount from before a namespace began shows groups above it first: its top is another group's.
+  // A mount made before the cgroup namespace shows the groups above it first: its top is another group.
   const auto shown =
       std::find_if(mounts.begin(), mounts.end(), [](const Mount& mount) { return !is_in(mount.root, "/.."); });
   if (shown == mounts.end() || !or_top) return std::nullopt;
@@ -181,7 +181,7 @@ CgroupReading Cgroup::read() const {
 }
 
 std::optional<std::uint64_t> Cgroup::inactive_file_bytes() const {
-  // Version 1 counts the groups below in "total_" lines; version 2 always does.
+  // Version 1 counts the groups below in "total_" lines; version 2 always includes them.
   const std::string text = read_file(folder_ + "/memory.stat").value_or("");
   return number_after(text, version_ == 2 ? "inactive_file " : "total_inactive_file ");
 }
@@ -195,7 +195,7 @@ MemoryParts Cgroup::parts() const {
     parts.anon_bytes = stat["anon "];
     parts.shmem_bytes = stat["shmem "];
     parts.cache_bytes = minus(stat["file "], parts.shmem_bytes);
-    // Before Linux 5.18 there is no sum.
+    // Before Linux 5.18 there is no total.
     parts.kernel_bytes = stat["kernel "];
     if (!parts.kernel_bytes) parts.kernel_bytes = stat.sum({"kernel_stack ", "pagetables ", "percpu ", "slab "});
     parts.socket_bytes = stat["sock "];
@@ -206,7 +206,7 @@ MemoryParts Cgroup::parts() const {
   parts.shmem_bytes = stat["total_shmem "];
   parts.cache_bytes = minus(stat["total_cache "], parts.shmem_bytes);
   parts.swap_bytes = stat["total_swap "];
-  parts.kernel_bytes = read_number(folder_ + "/memory.kmem.usage_in_bytes");  // sockets count apart from the usage
+  parts.kernel_bytes = read_number(folder_ + "/memory.kmem.usage_in_bytes");  // usage_bytes does not include sockets
   return parts;
 }
 

@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t kIntelVendor = 0x8086;
 constexpr int kMaxTiles = 4;
 
-/// Memory of all tiles, as xe says; none for other drivers.
+/// Memory of all tiles, as reported by xe; std::nullopt for other drivers.
 std::optional<std::uint64_t> memory_of(const DrmCard& card) {
   std::optional<std::uint64_t> total;
   for (int tile = 0; tile < kMaxTiles; ++tile) {
@@ -64,7 +64,7 @@ class IntelSource final : public DeviceSource {
 }  // namespace
 
 /// xe and i915: processes from drm-total-vram0 and drm-total-local0 (Documentation/gpu/drm-usage-stats.rst). These
-/// drivers do not say how much of the memory is in use in all.
+/// drivers do not report the total memory in use.
 OpenedSource open_intel_source(const SourcePlaces& places) {
   OpenedSource opened;
   opened.vendor = "intel";

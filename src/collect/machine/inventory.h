@@ -1,4 +1,4 @@
-// What a machine has at this moment: its GPUs, their processes, and its own memory. Plain facts, for reports.
+// The GPUs of a machine, their processes, and the machine's memory at this moment; for reports.
 #pragma once
 
 #include <optional>
@@ -11,20 +11,21 @@
 namespace tidemark {
 
 struct ListedDevice {
-  DeviceInfo info;               ///< with the number that a CUDA program of this process's environment gives it
-  bool visible_to_cuda = false;  ///< likewise; false for other vendors
+  DeviceInfo info;               ///< cuda_index: the number for a CUDA program with this process's environment
+  bool visible_to_cuda = false;  ///< for the same program; false for other vendors
   DeviceSample sample;           ///< without time and device
-  std::string error;             ///< why there is no sample; empty when there is one
-  std::optional<std::vector<SampledProcess>> processes;  ///< most bytes first; none where the driver does not say
+  std::string error;             ///< why there is no sample; empty if there is one
+  std::optional<std::vector<SampledProcess>> processes;  ///< most bytes first; std::nullopt if the driver does not list
+                                                         ///< them
 };
 
 struct ListedDriver {
   std::string vendor;
-  std::string version;  ///< one line; empty where it does not work
-  std::string problem;  ///< why not, and what to do; else empty
+  std::string version;  ///< one line; empty if the driver does not work
+  std::string problem;  ///< why it does not work, and what to do; else empty
 };
 
-/// The memory control group that matters to this process; see Cgroup.
+/// The memory control group that limits this process; see Cgroup.
 struct CgroupFacts {
   int version = 0;  ///< 1 or 2
   std::string folder;
@@ -34,13 +35,13 @@ struct CgroupFacts {
 };
 
 struct Inventory {
-  std::vector<ListedDriver> drivers;  ///< those that are there, working or not
+  std::vector<ListedDriver> drivers;  ///< installed drivers, working or not
   std::vector<ListedDevice> devices;
-  std::optional<std::string> cuda_visible_devices;  ///< the variables of this process
+  std::optional<std::string> cuda_visible_devices;  ///< environment variables of this process
   std::optional<std::string> cuda_device_order;
   std::string visibility_problem;  ///< see VisibleDevices; empty without NVIDIA GPUs
   HostMemory host;
-  std::optional<CgroupFacts> cgroup;  ///< none where there are no control groups
+  std::optional<CgroupFacts> cgroup;  ///< std::nullopt without control groups
 };
 
 [[nodiscard]] Inventory take_inventory(const SourcePlaces& places = {});

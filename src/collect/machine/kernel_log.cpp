@@ -37,7 +37,7 @@ std::optional<LoggedKill> parse_kill(const std::string& line) {
   } else {
     return std::nullopt;
   }
-  // The name before it is in brackets and may hold anything: what follows the last of them is the kernel's.
+  // The name before it is in brackets and may contain anything: the kernel's own text follows the last bracket.
   const std::string rest = line.substr(line.rfind(')') == std::string::npos ? 0 : line.rfind(')'));
   kill.pages.anon_bytes = kib_behind(rest, "anon-rss:");
   kill.pages.file_bytes = kib_behind(rest, "file-rss:");
@@ -60,10 +60,10 @@ std::vector<LoggedKill> KernelLog::read() {
   std::array<char, 8192> record{};
   for (int n = 0; fd_ && n < kMaxLines; ++n) {
     const ssize_t got = ::read(fd_.get(), record.data(), record.size());
-    if (got < 0 && errno == EPIPE) continue;  // older lines were overwritten meanwhile
+    if (got < 0 && errno == EPIPE) continue;  // older lines were overwritten
     if (got <= 0) break;
-    // "6,1234,56789,-;text", then lines of a dictionary. Programs with the right to can write there too, as facility 1
-    // and above: the kernel's own lines are of facility 0, below 8.
+    // "6,1234,56789,-;text", then lines of a dictionary. Privileged programs can also write there, with facility 1 and
+    // above: the kernel's own lines have facility 0, so a priority below 8.
     const std::string text(record.data(), static_cast<std::size_t>(got));
     const std::size_t begin = text.find(';');
     if (begin == std::string::npos || leading_number(text).value_or(8) >= 8) continue;

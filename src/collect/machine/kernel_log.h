@@ -1,4 +1,4 @@
-// What the kernel's log says of processes that it killed for lack of memory.
+// Reads the kernel's log for processes that it killed for lack of memory.
 #pragma once
 
 #include <cstdint>
@@ -11,25 +11,25 @@
 
 namespace tidemark {
 
-/// A process that the OOM killer chose. Its memory as the kernel prints it.
+/// A process that the OOM killer chose, with its memory as the kernel prints it.
 struct LoggedKill {
-  std::int64_t pid = -1;  ///< as the host numbers it
+  std::int64_t pid = -1;  ///< in the host's PID namespace
   KillScope scope = KillScope::unknown;
-  ProcessPages pages;  ///< without `rss_bytes` where a part is missing
+  ProcessPages pages;  ///< without `rss_bytes` if a part is missing
 };
 
-/// None where the line is of something else: "Memory cgroup out of memory: Killed process 7 (python) total-vm:…".
+/// Parses "Memory cgroup out of memory: Killed process 7 (python) total-vm:…"; std::nullopt for other lines.
 [[nodiscard]] std::optional<LoggedKill> parse_kill(const std::string& line);
 
-/// Reads /dev/kmsg from now on, where that is allowed (root, or kernel.dmesg_restrict=0) and PIDs here are the host's,
-/// which the log uses. Not thread-safe.
+/// Reads new lines of /dev/kmsg, if that is allowed (root, or kernel.dmesg_restrict=0) and this process is in the
+/// host's PID namespace, which the log uses. Not thread-safe.
 class KernelLog {
  public:
   explicit KernelLog(const std::string& root = "");
 
   [[nodiscard]] bool readable() const { return static_cast<bool>(fd_); }
-  /// What was logged since the last call; never waits. At most some thousand lines are looked at: more are left to the
-  /// next call.
+  /// The kills logged since the last call; never waits. Reads at most a few thousand lines; the next call reads the
+  /// rest.
   [[nodiscard]] std::vector<LoggedKill> read();
 
  private:

@@ -6,7 +6,7 @@
 namespace tidemark::nvml {
 namespace {
 
-/// The first of the names that the library has: versions of one function that take the same arguments.
+/// The first of `names` that the library exports: versions of one function that take the same arguments.
 template <typename Function, typename... Names>
 void find(void* handle, Function& function, Names... names) {
   for (const char* name : {names...}) {

@@ -1,5 +1,5 @@
-// The few functions of NVML that are used, in declarations of our own, so that nothing of CUDA is needed to build and
-// no driver to run. tests/unit/collect/machine/nvml_header_test.cpp compares them with NVIDIA's nvml.h.
+// The NVML functions in use, declared here so that building needs no CUDA and running needs no driver.
+// tests/unit/collect/machine/nvml_header_test.cpp compares them with NVIDIA's nvml.h.
 //
 // Reference: https://docs.nvidia.com/deploy/nvml-api
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace tidemark::nvml {
 
-/// nvmlReturn_t, with the values that are told apart here.
+/// nvmlReturn_t, with the values that are distinguished here.
 enum Return : int {
   kSuccess = 0,
   kNotSupported = 3,
@@ -64,20 +64,20 @@ struct ProcessV1 {
   unsigned long long used_bytes;
 };
 
-/// Of versions 2 and 3 of the functions.
+/// Layout in versions 2 and 3 of the functions.
 struct Process {
   unsigned pid;
   unsigned long long used_bytes;
   unsigned gpu_instance;
   unsigned compute_instance;
 };
-inline constexpr unsigned long long kNotAvailable = ~0ULL;  ///< used_bytes where the driver does not know
+inline constexpr unsigned long long kNotAvailable = ~0ULL;  ///< used_bytes if the driver does not know it
 
-inline constexpr unsigned kTextBytes = 96;  ///< what names, UUIDs and versions need at most
+inline constexpr unsigned kTextBytes = 96;  ///< longest name, UUID or version
 inline constexpr int kTemperatureGpu = 0;
 inline constexpr unsigned kMigEnabled = 1;
 
-/// Null where this driver's library has no such function.
+/// A pointer is null if this driver's library lacks the function.
 struct Functions {
   Return (*init)() = nullptr;
   Return (*shutdown)() = nullptr;
@@ -106,7 +106,7 @@ struct Functions {
 /// The loaded library.
 class Library {
  public:
-  /// An error when it cannot be loaded, or lacks what every version has.
+  /// An error if the library cannot be loaded, or lacks a function that every version has.
   static Result<std::unique_ptr<Library>> load(const std::string& name);
   ~Library();
   Library(const Library&) = delete;

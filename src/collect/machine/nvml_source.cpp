@@ -13,7 +13,7 @@ namespace {
 using nvml::Functions;
 using nvml::Return;
 
-// The device itself is gone, not only one of its facts.
+// Whether the device itself is gone, not only one of its values.
 bool is_lost(Return code) {
   return code == nvml::kGpuIsLost || code == nvml::kResetRequired;
 }
@@ -31,7 +31,7 @@ std::string text_from(Function function, Arguments... arguments) {
   return code == nvml::kSuccess ? text.data() : "";
 }
 
-// "00000000:65:00.0" as the kernel writes it: "0000:65:00.0".
+// Converts NVML's "00000000:65:00.0" to the kernel's form "0000:65:00.0".
 std::string bus_id_of(const Functions& api, nvml::Device device) {
   nvml::PciInfo pci{};
   if (call(api.pci_info, device, &pci) != nvml::kSuccess) return "";
@@ -75,7 +75,7 @@ class NvmlSource final : public DeviceSource {
   Result<std::optional<std::vector<SampledProcess>>> processes(std::size_t device) override {
     using Found = std::optional<std::vector<SampledProcess>>;
     if (auto there = check(device); !there) return there.error();
-    // A GPU in MIG mode says who uses all of it; its instances say it for each.
+    // A GPU in MIG mode lists the processes of all its instances; each instance lists its own.
     if (devices_[device].mig_enabled.value_or(false)) return Found();
     std::vector<SampledProcess> found;
     const bool modern = api_.compute_processes != nullptr;
@@ -221,7 +221,7 @@ class NvmlSource final : public DeviceSource {
     return code;
   }
 
-  // More processes may start between two calls, so the room asked for grows beyond what was said.
+  // More processes may start between two calls, so the buffer is made larger than the reported count.
   template <typename Process, typename Function>
   static Return add_processes(Function function, nvml::Device handle, std::vector<SampledProcess>& found) {
     std::vector<Process> processes(64);
@@ -238,7 +238,7 @@ class NvmlSource final : public DeviceSource {
     return code;
   }
 
-  // One that computes and draws is in both lists, with the same sum.
+  // A process that computes and draws is in both lists, with the same sum.
   static void add_process(unsigned pid, unsigned long long bytes, std::vector<SampledProcess>& found) {
     const auto known =
         std::find_if(found.begin(), found.end(), [&](const SampledProcess& process) { return process.pid == pid; });
@@ -251,7 +251,7 @@ class NvmlSource final : public DeviceSource {
   const Functions& api_;
   std::vector<DeviceInfo> devices_;
   std::vector<nvml::Device> handles_;
-  std::vector<Return> opened_;  // what asking for the handle gave
+  std::vector<Return> opened_;  // results of requesting the device handles
 };
 
 std::string why_not_started(const nvml::Library& library, Return code) {
@@ -275,7 +275,7 @@ OpenedSource open_nvml_source(const SourcePlaces& places) {
   opened.vendor = "nvidia";
   auto library = nvml::Library::load(places.nvml);
   if (!library) {
-    // The kernel's driver without the library is a container that was given only half of what it needs.
+    // The kernel's driver without the library: a container without the user-space part of the driver.
     if (std::filesystem::exists(places.root + "/proc/driver/nvidia/version")) {
       opened.problem = fmt::format(
           "the NVIDIA driver is loaded, but its library is not here ({}); in a container set "

@@ -17,7 +17,7 @@ struct StatFields {
   std::uint64_t started = 0;
 };
 
-// Behind "pid (name) ", where the name may hold anything, stand state, parent and, as the twentieth, the start.
+// After "pid (name) ", in which the name may contain anything, come the state, the parent and, as field 20, the start.
 std::optional<StatFields> read_stat(std::int64_t pid, const std::string& root) {
   const std::string text = read_file(fmt::format("{}/proc/{}/stat", root, pid)).value_or("");
   std::size_t at = text.rfind(')');
@@ -47,7 +47,7 @@ bool has(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
 
-// By what stands in the command lines that Python's multiprocessing, torch.compile and torchrun make.
+// By the command lines that Python's multiprocessing, torch.compile and torchrun use.
 std::optional<ProcessRole> role_by_command(const std::string& command) {
   if (has(command, "multiprocessing.resource_tracker") || has(command, "multiprocessing.semaphore_tracker")) {
     return ProcessRole::resource_tracker;
@@ -78,9 +78,9 @@ ProcessRoles::Known ProcessRoles::identify(std::int64_t pid, std::uint64_t start
   return process;
 }
 
-// A child of multiprocessing has its parent's command line where it was forked, and "spawn_main(...)" where it was
-// spawned; that of a fork server has the server's. A program that the main process runs with exec has its own. A worker
-// of a DataLoader says so by the name of its first thread since PyTorch 2.7, whoever its parent is by now.
+// A child of multiprocessing has its parent's command line if it was forked, "spawn_main(...)" if it was spawned, and
+// the fork server's if that forked it. A program that the main process runs with exec has its own. Since PyTorch 2.7, a
+// DataLoader worker has a distinctive name for its first thread, whatever its current parent.
 void ProcessRoles::settle(Known& process, std::int64_t pid) const {
   const auto parent = known_.find(process.parent);
   const bool forked = parent != known_.end() && parent->second.command == process.command;
@@ -93,7 +93,7 @@ void ProcessRoles::settle(Known& process, std::int64_t pid) const {
     process.role = ProcessRole::data_worker;
   } else if (forked || spawned) {
     process.role = ProcessRole::child;
-    process.settled = false;  // it may name itself later
+    process.settled = false;  // it may still change its name
   } else {
     const bool python = process.name.starts_with("python");
     process.role = process.rank ? ProcessRole::rank : python ? ProcessRole::main : ProcessRole::other;
@@ -111,7 +111,7 @@ void ProcessRoles::fill_in(std::vector<HostProcess>& job) {
     } else if (stat) {
       seen[process.pid] = identify(process.pid, stat->started, stat->parent);
     }
-    // A shell that becomes the program with exec, or a child that has forked and not yet done so.
+    // A shell that becomes the program with exec, or a forked child that has not called exec yet.
     Known& known = seen[process.pid];
     if (known.role == ProcessRole::other && same) {
       known = identify(process.pid, known.started, known.parent);

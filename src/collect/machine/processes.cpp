@@ -54,7 +54,7 @@ std::vector<std::int64_t> numbers_in(const std::string& folder) {
   return numbers;
 }
 
-/// From the lists that the kernel keeps for each thread; none where it keeps none (CONFIG_PROC_CHILDREN, gVisor).
+/// From the kernel's list of children of each thread; std::nullopt without such lists (CONFIG_PROC_CHILDREN, gVisor).
 std::optional<std::vector<std::int64_t>> listed_children(std::int64_t pid, const std::string& root) {
   std::optional<std::vector<std::int64_t>> children;
   for (const std::int64_t thread : numbers_in(fmt::format("{}/proc/{}/task", root, pid))) {
@@ -67,7 +67,7 @@ std::optional<std::vector<std::int64_t>> listed_children(std::int64_t pid, const
   return children;
 }
 
-/// Fields 1, 2 and 4 of stat are pid, (name) and parent; the name may hold anything.
+/// Fields 1, 2 and 4 of stat are pid, (name) and parent; the name may contain anything.
 std::optional<std::int64_t> parent_of(std::int64_t pid, const std::string& root) {
   const std::string text = read_file(fmt::format("{}/proc/{}/stat", root, pid)).value_or("");
   const std::size_t name_end = text.rfind(')');
@@ -150,7 +150,7 @@ std::optional<std::uint64_t> resident_bytes(std::int64_t pid, const std::string&
   const std::size_t space = text.find(' ');  // the first number is the size of the address space
   if (space == std::string::npos) return std::nullopt;
   const auto pages = leading_number(text.substr(space + 1));
-  if (pages.value_or(0) == 0) return std::nullopt;  // one that has ended and is not waited for yet has no pages
+  if (pages.value_or(0) == 0) return std::nullopt;  // a zombie has no pages
   return *pages * kPageBytes;
 }
 
@@ -158,7 +158,7 @@ ProcessPages resident_pages(std::int64_t pid, const std::string& root) {
   const std::string text = read_file(fmt::format("{}/proc/{}/status", root, pid)).value_or("");
   ProcessPages pages;
   pages.rss_bytes = kib_after(text, "VmRSS:");
-  if (pages.rss_bytes.value_or(0) == 0) return {};  // one that has ended and is not waited for yet has no pages
+  if (pages.rss_bytes.value_or(0) == 0) return {};  // a zombie has no pages
   pages.anon_bytes = kib_after(text, "RssAnon:");
   pages.file_bytes = kib_after(text, "RssFile:");
   pages.shmem_bytes = kib_after(text, "RssShmem:");

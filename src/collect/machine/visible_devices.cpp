@@ -20,7 +20,7 @@ std::vector<std::string> split(const std::string& list) {
   }
 }
 
-/// The devices that CUDA enumerates when nothing is said, by position: GPUs; of one divided by MIG its first instance.
+/// The devices that CUDA enumerates by default, by position: GPUs, and the first instance of a GPU divided by MIG.
 std::vector<std::size_t> enumerated(const std::vector<DeviceInfo>& devices) {
   std::vector<std::size_t> found;
   for (std::size_t n = 0; n < devices.size(); ++n) {
@@ -32,7 +32,7 @@ std::vector<std::size_t> enumerated(const std::vector<DeviceInfo>& devices) {
   return found;
 }
 
-/// The device that an entry names by the beginning of its UUID, when exactly one does.
+/// The device with a UUID that begins with this entry, if there is exactly one.
 std::optional<std::size_t> by_uuid(const std::vector<DeviceInfo>& devices, const std::string& entry) {
   std::optional<std::size_t> found;
   for (std::size_t n = 0; n < devices.size(); ++n) {
@@ -74,7 +74,7 @@ VisibleDevices apply_cuda_visibility(const std::vector<DeviceInfo>& devices, con
     return result;
   }
 
-  // The list ends at the first entry that names no device; a device named twice makes the whole list void.
+  // The list ends at the first entry that names no device; a device named twice makes the whole list invalid.
   std::vector<std::size_t> chosen;
   for (const std::string& entry : split(*visible)) {
     std::optional<std::size_t> device;
@@ -82,7 +82,7 @@ VisibleDevices apply_cuda_visibility(const std::vector<DeviceInfo>& devices, con
       device = by_uuid(devices, entry);
     } else if (const auto number = leading_number(entry); number && *number < all.size()) {
       if (!numbered) {
-        // Some GPU, but which cannot be told; any of them may be visible.
+        // One GPU, but it is unknown which; any of them may be visible.
         for (const std::size_t n : all) result.visible[n] = true;
         cannot_number();
         return result;

@@ -15,7 +15,7 @@ thread_local constinit const Evaluation* evaluation = nullptr;
 
 namespace {
 
-/// A function of libtorch_cpu that gives a number of the calling thread.
+/// A function of libtorch_cpu that returns a number of the calling thread.
 class Number {
  public:
   constexpr explicit Number(const char* symbol) noexcept : symbol_(symbol) {}
@@ -25,7 +25,7 @@ class Number {
     function_.store(find_next_definition(symbol_, nullptr, nullptr), std::memory_order_relaxed);
   }
 
-  /// 0 while it was not found.
+  /// 0 if the function was not found.
   [[nodiscard]] std::uint64_t get() const noexcept {
     void* const function = function_.load(std::memory_order_relaxed);
     return function != nullptr ? reinterpret_cast<std::uint64_t (*)()>(function)() : 0;
@@ -37,7 +37,7 @@ class Number {
 };
 
 // ATen/SequenceNumber.h: the number of the thread's next node. ATen/record_function.h: the thread's own number, which
-// is given out when it is first asked for. Every node asks for it.
+// is assigned at the first call. Every node calls it.
 constinit Number next_sequence{"_ZN2at15sequence_number4peekEv"};
 constinit Number thread_number{"_ZN2at14RecordFunction15currentThreadIdEv"};
 
@@ -47,12 +47,12 @@ __attribute__((noinline)) void tell_thread(ThreadState* thread) noexcept {
   thread->autograd.thread_told = definition.finish();
 }
 
-/// The code of a node's definition, which it sends. 0 when the pool has no room.
+/// The code of a node's definition, which this sends. 0 if the pool has no room.
 __attribute__((noinline)) std::uint32_t define_node(ThreadState* thread, const void* node) noexcept {
   AutogradLane& lane = thread->autograd;
   const NodeClass type = node_class(node);
   NodeFields fields;
-  if (!read_node(node, &fields)) return 0;  // again: its class may be known better by now
+  if (!read_node(node, &fields)) return 0;  // again: its class may be known by now
   DefinitionWriter definition(&thread->writer, ring::DefinitionKind::autograd_node);
   definition.u32(lane.next_node);
   definition.u64(fields.thread);

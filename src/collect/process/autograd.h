@@ -1,5 +1,5 @@
-// What PyTorch's autograd does on the calling thread: which node of a graph it evaluates, and how many nodes the thread
-// has made. Told through the lane ahead of the allocations that it holds for.
+// State of PyTorch's autograd on the calling thread: the node being evaluated, and the number of nodes the thread has
+// made. Written to the lane before the allocations that it applies to.
 #pragma once
 
 #include <cstddef>
@@ -13,32 +13,32 @@ namespace tidemark::process {
 
 struct ThreadState;
 
-/// A call of torch::autograd::Engine::evaluate_function that has not returned. Lies in its frame.
+/// A call of torch::autograd::Engine::evaluate_function that has not returned. Lives in the call's stack frame.
 struct Evaluation {
   const void* node;  ///< a torch::autograd::Node, which outlives the call
   const Evaluation* enclosing;
 };
 
-/// Of the calling thread, the innermost; null when there is none.
+/// The innermost evaluation of the calling thread; null if there is none.
 extern thread_local constinit const Evaluation* evaluation __attribute__((tls_model("initial-exec")));
 
-/// Where a thread is.
+/// The autograd position of a thread.
 struct AutogradPosition {
-  std::uint64_t sequence = 0;       ///< the number of the next node that it makes; 0 = not known
+  std::uint64_t sequence = 0;       ///< number of the next node that it makes; 0 = unknown
   std::uint64_t node_sequence = 0;  ///< with a node: its number on the thread that made it
-  std::uint32_t node_code = 0;      ///< 1 + number of the definition of what it evaluates; 0 = nothing
+  std::uint32_t node_code = 0;      ///< 1 + number of the evaluated node's definition; 0 = no node
 
   bool operator==(const AutogradPosition&) const = default;
 };
 
-/// What a lane keeps of it: zero-filled, as the ThreadState that it is part of.
+/// Autograd state of a lane: zero-filled, as the ThreadState that contains it.
 struct AutogradLane {
-  AutogradPosition told;  ///< the lane's latest record of it
+  AutogradPosition told;  ///< in the lane's latest record of it
   std::uint32_t next_node;
-  bool thread_told;     ///< autograd's number of the thread that has the lane now
-  KeyTable<512> nodes;  ///< what nodes have in common → code of its definition in this lane
+  bool thread_told;     ///< whether autograd's number of the current thread was written
+  KeyTable<512> nodes;  ///< class and thread of nodes → code of the definition in this lane
 
-  /// With the lane's `reset`.
+  /// Called with the lane's `reset`.
   void forget() noexcept {
     nodes.clear(false);
     next_node = 0;
@@ -47,14 +47,14 @@ struct AutogradLane {
   }
 };
 
-/// Words of the record that tells `now`; 0 where the lane's latest record does.
+/// Words of the record for `now`; 0 if the lane's latest record is equal.
 inline std::size_t autograd_record_words(const AutogradLane& lane, const AutogradPosition& now) noexcept {
   if (now == lane.told) [[likely]]
     return 0;
   return now.node_code == 0 ? 2 : 3;
 }
 
-/// Writes that record. It becomes visible with whatever is committed behind it.
+/// Writes that record. It becomes visible with the next commit.
 inline void put_autograd_record(AutogradLane* lane, const AutogradPosition& now, std::uint64_t* record) noexcept {
   const auto words = static_cast<std::uint8_t>(now.node_code == 0 ? 2 : 3);
   const ring::RecordHeader header{ring::RecordKind::autograd, 0, 0, words, now.node_code};
@@ -64,11 +64,11 @@ inline void put_autograd_record(AutogradLane* lane, const AutogradPosition& now,
   lane->told = now;
 }
 
-/// Looks for autograd's functions if it has not found them. To be called when a library of the framework is first heard
-/// of: takes the loader's lock. Keeps errno.
+/// Looks up autograd's functions unless they were found. Call it when a library of the framework is first seen: it
+/// takes the loader's lock. Keeps errno.
 void find_autograd_functions() noexcept;
 
-/// Where the calling thread is, after the definition of what it evaluates where that is new in its lane. Keeps errno.
+/// The position of the calling thread; first defines the evaluated node if it is new in the lane. Keeps errno.
 AutogradPosition autograd_position(ThreadState* thread) noexcept;
 
 }  // namespace tidemark::process

@@ -26,8 +26,8 @@ constexpr std::uint64_t kAccumulateGrad = ~std::uint64_t{0};
 constexpr std::uint64_t kMaxSequence = std::uint64_t{1} << 40;  // less than any address
 constexpr std::uint64_t kMaxThread = std::uint64_t{1} << 32;
 
-// torch::autograd::PyNode. Its Python object (torch/csrc/autograd/python_function.h: THPFunction) is in a word of the
-// node that differs by version, and has the node's address in one of its own.
+// torch::autograd::PyNode. A word of the node, at a place that differs by version, points to its Python object
+// (torch/csrc/autograd/python_function.h: THPFunction), which has a word with the node's address.
 constexpr char kPythonNode[] = "N5torch8autograd6PyNodeE";
 constexpr std::size_t kNodeWords = 128;
 constexpr std::size_t kObjectWords = 96;
@@ -36,7 +36,7 @@ constexpr std::size_t kNameOfType = 3;    // PyTypeObject::tp_name
 constexpr std::size_t kMaxName = 256;
 
 std::atomic<std::uint64_t> python_vtable{0};
-std::atomic<std::size_t> python_object_word{0};  // 0 = not known
+std::atomic<std::size_t> python_object_word{0};  // 0 = unknown
 
 const std::uint64_t* words_at(std::uint64_t address) noexcept {
   return reinterpret_cast<const std::uint64_t*>(address);
@@ -46,7 +46,7 @@ const std::uint64_t* words_of(const void* node) noexcept {
   return static_cast<const std::uint64_t*>(node);
 }
 
-/// The name of the Python class of a PyNode; null where it is not known.
+/// The name of the Python class of a PyNode; null if unknown.
 const char* python_name(const void* node) noexcept {
   const std::size_t word = python_object_word.load(std::memory_order_relaxed);
   const std::uint64_t object = word != 0 ? words_of(node)[word] : 0;
@@ -55,7 +55,7 @@ const char* python_name(const void* node) noexcept {
   return reinterpret_cast<const char*>(words_at(type)[kNameOfType]);
 }
 
-/// How many words from `address` on can be read, and are: none, those up to the next page, or all.
+/// Reads up to `count` words from `address` on: all that are readable, up to the next page, or none.
 std::size_t safe_read_words(std::uint64_t address, std::uint64_t* to, std::size_t count) noexcept {
   constexpr std::uint64_t kPage = 4096;
   const auto here = static_cast<std::size_t>((kPage - address % kPage) / sizeof(std::uint64_t));
@@ -65,7 +65,7 @@ std::size_t safe_read_words(std::uint64_t address, std::uint64_t* to, std::size_
   return first == count || !safe_read(to + first, rest, (count - first) * sizeof(*to)) ? first : count;
 }
 
-/// Whether a PyTypeObject is there: the class of its class, and so on, is soon `type`, which is its own class.
+/// Whether `type` is a PyTypeObject: following the class of its class a few times leads to `type`, its own class.
 bool is_python_class(std::uint64_t type) noexcept {
   constexpr int kMaxMetaclasses = 8;
   for (int step = 0; step < kMaxMetaclasses; ++step) {
@@ -139,13 +139,13 @@ bool read_node(const void* node, NodeFields* out) noexcept {
          out->thread < kMaxThread;
 }
 
-// The vtable has the type_info before it: its own vtable, and the name (Itanium C++ ABI 2.9.5).
+// Before the vtable's functions comes the type_info: its own vtable, and the name (Itanium C++ ABI 2.9.5).
 NodeClass node_class(const void* node) noexcept {
   const std::uint64_t vtable = words_of(node)[0];
   const std::uint64_t type_info = *(words_at(vtable) - 1);
   if (type_info == 0) return {"", false};
   const auto* name = reinterpret_cast<const char*>(words_at(type_info)[1]);
-  if (*name == '*') ++name;  // of a type that only one library knows
+  if (*name == '*') ++name;  // of a type local to one library
   if (::strcmp(name, kPythonNode) != 0) return {name, false};
   const int saved = errno;
   if (python_object_word.load(std::memory_order_relaxed) == 0 && !filtered()) find_python_object(node);

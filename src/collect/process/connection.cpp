@@ -18,7 +18,7 @@
 namespace tidemark::process {
 namespace {
 
-sockaddr_un recorder_address;  // sun_path empty = none configured
+sockaddr_un recorder_address;  // empty sun_path = not configured
 
 int connect_to_recorder() noexcept {
   const int fd = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -47,7 +47,7 @@ bool send_memory(int socket, int memory) noexcept {
   return ::sendmsg(socket, &message, MSG_NOSIGNAL) == static_cast<ssize_t>(sizeof(hello));
 }
 
-// A memfd counts as a file: to make one larger than `ulimit -f` allows sends SIGXFSZ, which ends most programs.
+// A memfd counts as a file: creating one larger than `ulimit -f` allows raises SIGXFSZ, which ends most programs.
 bool file_size_limit_allows_memory() noexcept {
   rlimit limit = {};
   return ::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur >= sizeof(ring::Shared);
@@ -59,7 +59,7 @@ ring::Shared* fail(const char* why) noexcept {
   return nullptr;
 }
 
-// A sealed memfd: it can neither shrink under the recorder's feet nor grow.
+// A sealed memfd: neither its owner nor the recorder can change its size.
 ring::Shared* make_memory(ring::Clock clock, ring::Shared* place, int* fd) noexcept {
   *fd = ::memfd_create("tidemark", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (*fd < 0) return nullptr;
@@ -137,7 +137,7 @@ void close_connection(ring::Shared* shared) noexcept {
 bool recorder_alive() noexcept {
   const int fd = connect_to_recorder();
   if (fd >= 0) ::close(fd);
-  return fd >= 0 || errno == EAGAIN;  // EAGAIN: its backlog is full, so it is there
+  return fd >= 0 || errno == EAGAIN;  // EAGAIN: its backlog is full, so it exists
 }
 
 void report_unrecorded(Unrecorded reason) noexcept {
@@ -155,7 +155,7 @@ void say(const char* message) noexcept {
   char line[256];
   const int length = ::snprintf(line, sizeof(line), "tidemark: %s (pid %d)\n", message, static_cast<int>(::getpid()));
   if (length <= 0) return;
-  // Where nobody reads stderr any more, the signal that comes of it would end a program that has written nothing.
+  // If stderr is a closed pipe, SIGPIPE would end a program that has written nothing itself.
   sigset_t broken_pipe;
   sigset_t before;
   sigset_t pending;

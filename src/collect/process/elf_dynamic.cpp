@@ -25,9 +25,9 @@ constexpr std::uint32_t kGlobalData = R_AARCH64_GLOB_DAT;
 #endif
 
 constexpr std::uint16_t kHiddenVersion = 0x8000;
-constexpr std::size_t kMaxImports = 8;  ///< that are patched together
+constexpr std::size_t kMaxImports = 8;  ///< patched in one call
 
-/// Ranges and the dynamic section, from the program headers.
+/// Reads ranges and the dynamic section from the program headers.
 const ElfW(Dyn) * read_program_headers(const dl_phdr_info& info, DynamicObject* out) {
   const ElfW(Dyn)* dynamic = nullptr;
   const auto page = static_cast<std::uintptr_t>(getpagesize());
@@ -50,7 +50,8 @@ const ElfW(Dyn) * read_program_headers(const dl_phdr_info& info, DynamicObject* 
   return dynamic;
 }
 
-/// glibc rewrites the addresses in the dynamic section when it loads an object; musl does not, nor glibc the vdso's.
+/// glibc rewrites the addresses in the dynamic section when it loads an object; musl does not, and glibc does not for
+/// the vDSO.
 template <typename T>
 const T* table(const DynamicObject& object, std::uintptr_t address) {
   const bool absolute = address >= object.begin && address < object.end;
@@ -72,7 +73,7 @@ struct Redirection {
   bool done = false;
 };
 
-/// The protection of the segment that has `address`: of all of its pages, symbol tables are not part of RELRO.
+/// The protection of the segment that contains `address`. It applies to all its pages: symbol tables are outside RELRO.
 int protection_at(const dl_phdr_info& info, std::uintptr_t address) noexcept {
   for (std::size_t index = 0; index < info.dlpi_phnum; ++index) {
     const auto& header = info.dlpi_phdr[index];
@@ -84,12 +85,12 @@ int protection_at(const dl_phdr_info& info, std::uintptr_t address) noexcept {
   return PROT_NONE;
 }
 
-// Code may stand on the same page: it stays executable.
+// Code may be on the same page: it stays executable.
 bool write_word(std::uintptr_t* place, std::uintptr_t value, int protection) noexcept {
   const auto size = static_cast<std::size_t>(::getpagesize());
   auto* const page = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(place) / size * size);
   const bool writable = (protection & PROT_WRITE) != 0;
-  // NOLINTNEXTLINE(clang-analyzer-security.MmapWriteExec): for the time of one store, where the page has code
+  // NOLINTNEXTLINE(clang-analyzer-security.MmapWriteExec): for the time of one store, if the page has code
   if (!writable && ::mprotect(page, size, protection | PROT_WRITE) != 0) return false;
   __atomic_store_n(place, value, __ATOMIC_RELEASE);
   if (!writable) ::mprotect(page, size, protection);
@@ -103,7 +104,7 @@ int redirect(dl_phdr_info* info, std::size_t /*size*/, void* argument) noexcept 
   std::uintptr_t* const value = find_definition_value(object, wanted.symbol);
   if (value == nullptr) return 1;
   void* const found = reinterpret_cast<void*>(object.bias + *value);
-  if (found == wanted.replacement) return 1;  // done before
+  if (found == wanted.replacement) return 1;  // already patched
   *wanted.original = found;
   wanted.done = write_word(value, reinterpret_cast<std::uintptr_t>(wanted.replacement) - object.bias,
                            protection_at(*info, reinterpret_cast<std::uintptr_t>(value)));
@@ -113,7 +114,7 @@ int redirect(dl_phdr_info* info, std::size_t /*size*/, void* argument) noexcept 
 struct Request {
   const char* symbol;
   void* replacement;
-  void* original = nullptr;  ///< where a bound slot leads
+  void* original = nullptr;  ///< target of a bound slot
   void* definition = nullptr;
   std::size_t patched = 0;
 };
@@ -122,13 +123,13 @@ void* load(void** slot) {
   return __atomic_load_n(slot, __ATOMIC_ACQUIRE);
 }
 
-// This library or another copy of it, which defines the same functions and must not be taken for the original.
+// Whether it is this library or another copy of it, which defines the same functions and is not the original.
 bool is_ours(const DynamicObject& object) {
   return object.contains(reinterpret_cast<const void*>(&patch_import_slots)) ||
          find_definition(object, "tidemark_attach") != nullptr;
 }
 
-/// Whether the kernel has the page of `address` mapped writable, read from /proc/self/maps without allocating.
+/// Reads from /proc/self/maps whether the page of `address` is writable, without allocating.
 class MapsReader {
  public:
   explicit MapsReader(int fd) : fd_(fd) {}
@@ -149,7 +150,7 @@ class MapsReader {
   }
 
  private:
-  /// A number and the character behind it.
+  /// A number and the character after it.
   std::uintptr_t hexadecimal() {
     std::uintptr_t value = 0;
     for (int c = next(); c > ' ' && c != '-'; c = next()) {
@@ -176,7 +177,7 @@ class MapsReader {
   char buffer_[2048];
 };
 
-// Also where nothing can be learned about it, such as without /proc or with no descriptor left.
+// Also true if that is unknown, such as without /proc or without a free descriptor.
 bool is_writable(std::uintptr_t address) {
   const int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return true;
@@ -185,7 +186,7 @@ bool is_writable(std::uintptr_t address) {
   return result;
 }
 
-/// Stores into a slot. One that was made read-only is opened for the moment. An object that another thread is still
+/// Stores into a slot. A read-only slot is made writable for the store. An object that another thread is still
 /// relocating is writable, and must stay so.
 bool store(const DynamicObject& object, void** slot, void* value) {
   const auto address = reinterpret_cast<std::uintptr_t>(slot);
@@ -199,8 +200,8 @@ bool store(const DynamicObject& object, void** slot, void* value) {
   return true;
 }
 
-/// First pass. A slot that leads into its own object is not bound yet (to its PLT), or the object imports what it
-/// defines itself: both are answered by the definition.
+/// First pass. A slot that points into its own object is not bound yet (to its PLT), or the object imports a symbol
+/// that it defines itself: in both cases the definition is used.
 int find_original(dl_phdr_info* info, std::size_t /*size*/, void* argument) {
   auto& request = *static_cast<Request*>(argument);
   DynamicObject object;
@@ -226,14 +227,14 @@ int patch_object(dl_phdr_info* info, std::size_t /*size*/, void* argument) {
   return 0;
 }
 
-/// Among the dependencies of the library that contains `caller`.
+/// Looks `symbol` up in the dependencies of the library that contains `caller`.
 void* find_through(const void* caller, const char* symbol) noexcept {
   Dl_info info = {};
   if (::dladdr(caller, &info) == 0 || info.dli_fname == nullptr) return nullptr;
   void* library = ::dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
   if (library == nullptr) return nullptr;
   void* found = ::dlsym(library, symbol);
-  ::dlclose(library);  // the caller is loaded anyway
+  ::dlclose(library);  // the caller stays loaded anyway
   return found;
 }
 
@@ -264,7 +265,7 @@ struct LibraryImports {
   const char* name;
   std::span<const Import> imports;
   LibraryRange range = {};
-  const char* versions[kMaxImports] = {};  ///< of imports whose slots are not bound yet
+  const char* versions[kMaxImports] = {};  ///< of imports with unbound slots
 };
 
 bool is_called(const dl_phdr_info& info, const char* name) {
@@ -273,7 +274,7 @@ bool is_called(const dl_phdr_info& info, const char* name) {
   return std::strncmp(file, name, std::strlen(name)) == 0;
 }
 
-/// First pass: where bound slots lead. One that leads into its own object is not bound yet, to its PLT.
+/// First pass: finds the targets of bound slots. A slot that points into its own object (to its PLT) is not bound yet.
 int find_originals(dl_phdr_info* info, std::size_t /*size*/, void* argument) {
   auto& wanted = *static_cast<LibraryImports*>(argument);
   DynamicObject object;
@@ -295,7 +296,7 @@ int find_originals(dl_phdr_info* info, std::size_t /*size*/, void* argument) {
   return 0;
 }
 
-/// As the loader binds: what all see comes before the library's own dependencies.
+/// Looks up as the loader binds: the global scope comes before the library's own dependencies.
 void* definition_for(const LibraryImports& library, std::size_t index) {
   const char* symbol = library.imports[index].symbol;
   const char* version = library.versions[index];
@@ -332,8 +333,8 @@ int search_object(dl_phdr_info* info, std::size_t /*size*/, void* argument) noex
   return search->found != nullptr ? 1 : 0;
 }
 
-/// Anywhere in the process: a caller that ends in a tail call leaves no trace, and what the hook then returns to may
-/// have nothing to do with c10.
+/// Searches the whole process: a caller that ends in a tail call is not visible, and the function to which the hook
+/// returns may be unrelated to c10.
 void* find_anywhere(const char* symbol) noexcept {
   Search search = {symbol, nullptr};
   ::dl_iterate_phdr(search_object, &search);
@@ -466,8 +467,8 @@ LibraryRange patch_imports_of(const char* name, std::span<const Import> imports)
   return wanted.range;
 }
 
-// Python loads libc10 with RTLD_LOCAL, so dlsym(RTLD_NEXT) from a preloaded library does not find it; the library that
-// called us does, among its own dependencies. Where that fails too, every loaded library is asked.
+// Python loads libc10 with RTLD_LOCAL, so dlsym(RTLD_NEXT) from a preloaded library does not find it; the calling
+// library does, among its own dependencies. If that fails too, every loaded library is searched.
 void* find_next_definition(const char* symbol, const void* caller, const void* self) noexcept {
   const int saved = errno;
   void* found = find_through(caller, symbol);
@@ -475,7 +476,7 @@ void* find_next_definition(const char* symbol, const void* caller, const void* s
   if (found == nullptr || found == self) found = find_anywhere(symbol);
   Dl_info info = {};
   if (found != nullptr && ::dladdr(found, &info) != 0 && info.dli_fname != nullptr) {
-    // The handle is kept: the definition must stay loaded as long as we call it.
+    // The handle is kept: the definition must stay loaded as long as the hooks call it.
     void* const kept = ::dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
     (void)kept;
   }

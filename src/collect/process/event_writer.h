@@ -1,5 +1,5 @@
-// What the hooks of allocators are made of: calls are forwarded to the definitions that they would have reached, and
-// events written into the calling thread's lane. This is the hot path: no lock, no call out but the stack walk.
+// Shared by the hooks of allocators: forwards calls to the original definitions, and writes events into the calling
+// thread's lane. This is the hot path: no lock, no external call except the stack walk.
 #pragma once
 
 #include <atomic>
@@ -15,8 +15,8 @@
 
 namespace tidemark::process {
 
-/// Forwards calls of one symbol of the framework, whose library the recording names. Constant-initialised, safe from
-/// any thread.
+/// Forwards calls of one symbol of the framework and records the library that defines it. Constant-initialized, safe
+/// from any thread.
 template <typename Function>
 class Forward {
  public:
@@ -53,7 +53,7 @@ class Forward {
   std::atomic<void*> next_{nullptr};  ///< null = not looked up yet; this object = there is none
 };
 
-/// c10::Device as it is passed: two signed bytes.
+/// c10::Device as passed by value: two signed bytes.
 struct DeviceArgument {
   std::int8_t type;
   std::int8_t index;
@@ -67,9 +67,9 @@ struct Totals {
 
 namespace detail {
 
-/// Marks the lane busy while an event is being written, so that the recorder does not take later events of other
-/// threads for complete, and so that a signal handler that interrupts us does not write into the middle of a record.
-/// Not entered where the recording has ended since the thread looked: see end_session().
+/// Marks the lane busy while an event is being written, so that the recorder does not consider later events of other
+/// threads complete, and a signal handler that interrupts this thread does not write into the middle of a record. Not
+/// entered if the recording has ended meanwhile: see end_session().
 class BusyLane {
  public:
   explicit BusyLane(ring::Lane* lane) noexcept
@@ -113,7 +113,7 @@ inline void put_totals(std::uint64_t* at, const Totals& totals) noexcept {
 
 }  // namespace detail
 
-/// An allocation, or (kind out_of_memory, address 0) one that failed. `totals` may be null.
+/// An allocation, or (kind out_of_memory, address 0) a failed one. `totals` may be null.
 inline void record_allocation(ring::RecordKind kind, DeviceArgument device, std::uint64_t address, std::uint64_t size,
                               const Totals* totals, const NativeContext& caller) noexcept {
   ThreadState* thread = current_thread(Start::yes);
@@ -155,7 +155,7 @@ inline void record_free(DeviceArgument device, std::uint64_t address, const Tota
   thread->writer.commit(words);
 }
 
-/// pause or resume.
+/// A pause or resume.
 inline void record_moment(ring::RecordKind kind) noexcept {
   ThreadState* thread = current_thread(Start::yes);
   if (thread == nullptr) return;

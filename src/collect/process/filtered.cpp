@@ -8,7 +8,7 @@ namespace tidemark::process {
 namespace {
 
 std::uint32_t expected_filters = 0;
-constinit std::atomic<bool> more_filters{false};  // filters are for good, also in forked children
+constinit std::atomic<bool> more_filters{false};  // filters are permanent, also in forked children
 
 }  // namespace
 

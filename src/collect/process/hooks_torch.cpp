@@ -1,5 +1,5 @@
-// PyTorch's allocators, observed at the calls they make across a library boundary. Each function here has the name and
-// the signature of one of c10's; it records and then calls c10's own, so that torch.profiler sees what it always saw.
+// PyTorch's allocators, intercepted at calls across a library boundary. Each function here has the name and the
+// signature of a c10 function; it records and then calls c10's, so that torch.profiler works as without recording.
 //
 // clang-format off
 //   c10/core/Allocator.h     reportMemoryUsageToProfiler, reportOutOfMemoryToProfiler: every device allocator;
@@ -7,7 +7,7 @@
 //   c10/core/CPUAllocator.h  ProfiledCPUMemoryReporter::New, Delete, OutOfMemory
 // clang-format on
 //
-// This file is compiled with frame pointers: native_caller_context() reads ours.
+// This file is compiled with frame pointers: native_caller_context() reads its frames.
 #include "collect/process/hooks_torch.h"
 
 #include <string.h>
@@ -48,8 +48,7 @@ inline std::uint64_t number(const void* address) noexcept {
   return reinterpret_cast<std::uintptr_t>(address);
 }
 
-// CPU events reach the device report too, but only while torch.profiler is on; they are recorded where they always
-// pass.
+// CPU events also reach the device report, but only while torch.profiler is on; they are recorded in the CPU reporter.
 inline void record_usage(void* address, std::int64_t size, const Totals& totals, DeviceArgument device,
                          const NativeContext& caller) noexcept {
   if (device.type == kCpu.type) return;
@@ -71,7 +70,7 @@ using EvaluateFunction = void(void* engine, void* graph_task, const void* node, 
 
 constinit Forward<EvaluateFunction> evaluate_function{TIDEMARK_SYMBOL};
 
-// In a function of its own: the routine belongs to all of a function.
+// A separate function: a personality routine applies to a whole function.
 __attribute__((noinline)) void evaluate(EvaluateFunction* next, void* engine, void* graph_task, const void* node,
                                         void* inputs, void* ready_queue) {
   __asm__ volatile(".cfi_personality 0x1b, tidemark_leave_evaluation");  // 0x1b: its distance, in 32 bits
@@ -83,7 +82,7 @@ __attribute__((noinline)) void evaluate(EvaluateFunction* next, void* engine, vo
 
 }  // namespace
 
-// The forward is looked up before recording: it also finds out which PyTorch this is.
+// The original is looked up before recording: this also determines the version of PyTorch.
 #define TIDEMARK_FORWARD_TO(forward, self) \
   (forward).get(__builtin_return_address(0), reinterpret_cast<const void*>(self))
 
@@ -161,7 +160,7 @@ std::size_t patch_torch_hooks() noexcept {
 }
 
 /// A personality routine (Itanium C++ ABI: Exception Handling, 1.6.2). Called twice for each frame of evaluate() that
-/// an exception, or the end of a thread, passes: while a handler is looked for, and when the frame is left.
+/// an exception, or the end of a thread, passes: in the search for a handler, and when the frame is left.
 extern "C" __attribute__((visibility("hidden"), used)) int tidemark_leave_evaluation(int /*version*/, int actions,
                                                                                      std::uint64_t /*exception_class*/,
                                                                                      void* /*exception*/,
@@ -181,7 +180,7 @@ extern "C" __attribute__((visibility("default"), used)) void tidemark_evaluate_f
   EvaluateFunction* next =
       evaluate_function.get(__builtin_return_address(0), reinterpret_cast<const void*>(&tidemark_evaluate_function));
   if (next == nullptr)
-    __builtin_trap();  // whoever called imports it, so it exists; a backward pass cannot go on without
+    __builtin_trap();  // the caller imports it, so it exists; a backward pass cannot go on without it
   if (!session.attribute) return next(engine, graph_task, node, inputs, ready_queue);
   evaluate(next, engine, graph_task, node, inputs, ready_queue);
 }

@@ -9,20 +9,20 @@
 
 namespace tidemark::process {
 
-/// Well-mixed 64 bits of two words: the two halves of their 128-bit product, folded.
+/// Well-mixed 64 bits from two words: the two halves of their 128-bit product, folded.
 inline std::uint64_t mix(std::uint64_t a, std::uint64_t b) noexcept {
   const uint128 product = static_cast<uint128>(a ^ 0x9E3779B97F4A7C15U) * (b ^ 0xD6E8FEB86659FD93U);
   return static_cast<std::uint64_t>(product) ^ static_cast<std::uint64_t>(product >> 64);
 }
 
-/// `hash` continued by a well-mixed word: for sequences whose order matters.
+/// Continues `hash` with a well-mixed word: for ordered sequences.
 inline std::uint64_t mix_in_order(std::uint64_t hash, std::uint64_t mixed) noexcept {
   return ((hash << 7) | (hash >> 57)) ^ mixed;
 }
 
 /// Open addressing, linear probing; at most half full. Key 0 is not allowed. It starts with few entries and doubles up
-/// to kMaxEntries, forgetting what it held each time: what it caches can be told again, and so it never has to move
-/// entries. All-zero memory is an empty table: no constructor has to touch its pages.
+/// to kMaxEntries, without keeping its entries: it caches data that can be sent again, so it never has to move entries.
+/// All-zero memory is an empty table: no constructor has to touch its pages.
 template <std::size_t kMaxEntries>
 class KeyTable {
  public:
@@ -35,7 +35,7 @@ class KeyTable {
     }
   }
 
-  /// False when half of the entries are taken: grow() or clear() first.
+  /// False if half of the entries are taken: call grow() or clear() first.
   [[nodiscard]] bool has_room() const noexcept { return used_ * 2 < mask(); }
 
   /// `key` is not in the table, and has_room().
@@ -58,7 +58,7 @@ class KeyTable {
     return (mask() + 1) * 2 <= kMaxEntries ? (mask() + 1) * sizeof(Entry) : 0;
   }
 
-  /// Forgets everything; twice as large from now on if `grow` and growth() > 0.
+  /// Removes all entries; doubles the size if `grow` and growth() > 0.
   void clear(bool grow) noexcept {
     std::memset(entries_, 0, (mask() + 1) * sizeof(Entry));
     used_ = 0;

@@ -3,7 +3,7 @@
 namespace tidemark::process {
 namespace {
 
-// Takes the lowest free chunk, so that a process with little to say touches few pages. Lock-free; 0 = none.
+// Takes the lowest free chunk, so that a process with few events touches few pages. Lock-free; 0 = none.
 std::uint32_t take_chunk(ring::Shared* shared) noexcept {
   for (std::size_t word = 0; word < ring::kBitmapWords; ++word) {
     std::uint64_t free = shared->free_chunks[word].load(std::memory_order_acquire);

@@ -1,7 +1,7 @@
 // The writing end of a lane: appends records to a chain of chunks that the recorder drains. One thread at a time.
 //
-// Nothing here waits. A record becomes visible by one release store of Chunk::committed, so the recorder sees it whole
-// or not at all, whenever the process is killed. Definitions are cut into blobs.
+// It never waits. A record becomes visible by one release store of Chunk::committed, so the recorder sees it whole or
+// not at all, whenever the process is killed. Definitions are cut into blobs.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ class LaneWriter {
     lane_ = lane;
   }
 
-  /// Begins a chain in memory that is new: that of an earlier recording lay at the same address.
+  /// Begins a chain in new memory, which replaced an earlier recording's at the same address.
   void begin(ring::Shared* shared, ring::Lane* lane) noexcept {
     chunk_ = nullptr;
     used_ = 0;
@@ -30,7 +30,7 @@ class LaneWriter {
 
   [[nodiscard]] ring::Lane* lane() const noexcept { return lane_; }
 
-  /// Room for a record of `words` 8-byte words (at most 255), or null when the pool is exhausted. Not visible to the
+  /// Room for a record of `words` 8-byte words (at most 255), or null if the pool is exhausted. Not visible to the
   /// recorder before commit().
   [[nodiscard]] std::uint64_t* reserve(std::size_t words) noexcept {
     if (chunk_ == nullptr || used_ + words > kCapacity) [[unlikely]] {
@@ -85,7 +85,7 @@ class DefinitionWriter {
   }
   void text(const char* string) noexcept { text(string, std::strlen(string)); }
 
-  /// Sends what is left. False when the pool ran out on the way: the recorder then drops the unfinished definition.
+  /// Sends the rest. False if the pool ran out: the recorder then drops the unfinished definition.
   [[nodiscard]] bool finish() noexcept {
     flush(ring::kBlobLast);
     return ok_;

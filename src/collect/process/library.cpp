@@ -1,4 +1,4 @@
-// What the preloaded library does when it is loaded and when the process ends, and the functions it offers the program.
+// Loading and unloading of the preloaded library, and the functions it offers the program.
 #include <link.h>
 #include <string.h>
 #include <unistd.h>
@@ -15,15 +15,15 @@
 #include "collect/process/stack_capture.h"
 #include "tidemark/control.h"
 
-/// What another preloaded library defines where it wants to know of the program's marks, as the phantom GPU does; kinds
-/// are those of ring::MarkKind. Null where none does.
+/// Another preloaded library, such as the phantom GPU, may define this to receive the program's marks; `kind` is a
+/// ring::MarkKind. Null if none does.
 extern "C" void tidemark_on_mark(int kind, const char* name) __attribute__((weak));
 
 namespace tidemark::process {
 namespace {
 
-// Several copies of this library may be loaded, say one preloaded and one by a package that brings its own. The first
-// in the loader's order records; the others stay idle and pass calls on to it.
+// Several copies of this library may be loaded, for example one preloaded and one from a package. The first in the
+// loader's order records; the others are idle and pass calls on to it.
 ControlFunctions first = {};  // null: this copy is the first
 
 int find_first_copy(dl_phdr_info* info, std::size_t /*size*/, void* /*data*/) noexcept {
@@ -62,7 +62,7 @@ int is_torch(dl_phdr_info* info, std::size_t /*size*/, void* /*data*/) noexcept 
   return ::strstr(info->dlpi_name, "libc10") != nullptr ? 1 : 0;
 }
 
-// So that `tidemark run` can say why nothing was recorded.
+// Lets `tidemark run` print why nothing was recorded.
 __attribute__((destructor)) void on_unload() noexcept {
   if (session.shared != nullptr || !connection_configured() || filtered()) return;
   report_unrecorded(::dl_iterate_phdr(is_torch, nullptr) != 0 ? Unrecorded::torch_seen : Unrecorded::no_torch);
@@ -111,7 +111,7 @@ TIDEMARK_API size_t tidemark_attach(void) {
 TIDEMARK_API int tidemark_connect(const char* const* settings) {
   if (tidemark::process::first.connect != nullptr) return tidemark::process::first.connect(settings);
   if (!tidemark::process::start_session(settings)) return 0;
-  // Where nothing leads here yet, PyTorch is not loaded, and nothing has been missed.
+  // If no slot is patched yet, PyTorch is not loaded, and nothing has been missed.
   if (tidemark::process::patch_hooks() > 0) tidemark::process::record_loss(tidemark::QualityId::started_inside);
   return 1;
 }

@@ -28,8 +28,9 @@ namespace tidemark::process {
 
 namespace {
 
-/// Ends the lanes' connection, so that no thread enters one anew, and waits until those have left that are in one, or
-/// in the slow path behind it (`entering`). A second at most: false where somebody is still there. The gate is closed.
+/// Ends the lanes' connection, so that no thread enters one again, and waits until threads have left their lanes and
+/// the slow path behind them (`entering`). Waits at most a second: false if a thread is still there. The gate is
+/// closed.
 bool wait_until_quiet(ring::Shared* shared, const std::atomic<std::uint32_t>& entering) noexcept;
 
 constexpr long kPauseNs = 100'000;
@@ -40,10 +41,10 @@ void pause() noexcept {
   ::nanosleep(&duration, nullptr);
 }
 
-// A thread marks its lane busy and then looks whether the connection goes on; we end the connection and then look
-// whether the lane is busy. (Likewise with the gate and the slow path.) The kernel has every thread pass a barrier in
-// between, so that one of the two sees the other without a barrier in each event. Kernels without the call get time
-// instead: what a processor has stored becomes visible within nanoseconds.
+// A thread marks its lane busy and then checks whether the connection goes on; this thread ends the connection and then
+// checks whether the lane is busy. (The gate and the slow path do the same.) In between, the kernel makes every thread
+// pass a barrier, so that one of the two sees the other without a barrier in each event. Kernels without the call get
+// time instead: a processor's stores become visible within nanoseconds.
 void have_all_threads_pass_a_barrier() noexcept {
   if (filtered() || ::syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0) != 0 ||
       ::syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0) != 0) {
@@ -80,13 +81,13 @@ enum SessionState : std::uint32_t { kIdle = 0, kConnecting = 1, kActive = 2, kOf
 constexpr std::int64_t kGrowthBytes = 4 << 20;
 constexpr std::uint64_t kNoEpoch = ~std::uint64_t{0};
 
-// Used until the constructor has run (events of other libraries' constructors), and where madvise is refused.
+// Used until the constructor has run (events of other libraries' constructors), and if madvise is refused.
 Gate fallback_gate;
 
 pthread_key_t exit_key;
 bool exit_key_made = false;
 
-// A signal handler that interrupts its own thread in the slow path must not go there too: it would wait for the
+// A signal handler that interrupts its own thread in the slow path must not enter it too: it would wait for the
 // connection that it interrupts, or take a second lane. Its events are lost, and counted.
 thread_local constinit std::atomic<bool> entering __attribute__((tls_model("initial-exec"))) = false;
 thread_local constinit std::atomic<std::uint32_t> lost_while_entering __attribute__((tls_model("initial-exec"))) = 0;
@@ -114,15 +115,15 @@ void release_lane(ThreadState* thread) noexcept {
   thread->writer.lane()->owner.store(0, std::memory_order_release);
 }
 
-// A signal handler that comes between the two stores finds no link. It must not find a new epoch with an old state.
+// A signal handler between the two stores finds no link. It must not find a new epoch with an old state.
 void link_thread(ThreadState* state) noexcept {
   thread_link.state = state;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   thread_link.epoch = session.epoch;
 }
 
-// At thread exit. A forked child that never recorded still has its parent's link: its gate is not active. The link goes
-// first, so that no signal handler writes into a lane that is somebody else's.
+// At thread exit. A forked child that never recorded still has its parent's link: its gate is not active. The link is
+// cleared first, so that no signal handler writes into a lane of another thread.
 void on_thread_exit(void* /*state*/) noexcept {
   const ThreadLink link = thread_link;
   thread_link.epoch = kNoEpoch;
@@ -137,7 +138,7 @@ void switch_off(const char* why) noexcept {
   if (session.gate->state.exchange(kOff, std::memory_order_acq_rel) != kOff && why != nullptr) say(why);
 }
 
-// One thread's: what is mapped counts against the program's limits (RLIMIT_AS, RLIMIT_DATA), used or not.
+// Memory of one thread: mapped memory counts against the program's limits (RLIMIT_AS, RLIMIT_DATA), used or not.
 ThreadState* map_thread(std::size_t index) noexcept {
   void* const place = reinterpret_cast<void*>(kThreadsAddress + index * kThreadsStride);
   void* thread =
@@ -145,7 +146,7 @@ ThreadState* map_thread(std::size_t index) noexcept {
   return thread != MAP_FAILED ? static_cast<ThreadState*>(thread) : nullptr;
 }
 
-constinit std::atomic<bool> no_room{false};  // for one more: further ones do not try
+constinit std::atomic<bool> no_room{false};  // for one more: further threads do not try
 
 void unmap_threads() noexcept {
   for (ThreadState*& thread : session.threads) {
@@ -154,14 +155,14 @@ void unmap_threads() noexcept {
   }
 }
 
-// Hands memory to the recorder. What an earlier recording of this process had stays where it is, because a thread may
-// just be about to look there; see end_session().
+// Sends memory to the recorder. Memory of an earlier recording of this process stays mapped, because a thread may be
+// about to read it; see end_session().
 bool connect() noexcept {
   if (filtered()) {
-    report_unrecorded(Unrecorded::filtered);  // `tidemark run` says it: a message here takes more calls
+    report_unrecorded(Unrecorded::filtered);  // `tidemark run` prints it: a message here needs more system calls
     return false;
   }
-  if (session.shared != nullptr && session.pid != ::getpid()) {  // a forked child: drop what belongs to the parent
+  if (session.shared != nullptr && session.pid != ::getpid()) {  // a forked child: drop the parent's memory
     ::munmap(session.shared, sizeof(ring::Shared));
     unmap_threads();
     session.shared = nullptr;
@@ -178,7 +179,7 @@ bool connect() noexcept {
   return true;
 }
 
-// The state of a lane, as it is in memory that has not been used yet.
+// Resets a lane to the state of unused memory.
 void forget_earlier_recording(ThreadState* thread, ring::Lane* lane) noexcept {
   if (thread->epoch == session.epoch) return;
   thread->writer.begin(session.shared, lane);
@@ -242,13 +243,13 @@ ThreadState* enter(Start start) noexcept {
     if (connected) session.gate->epoch.store(session.epoch, std::memory_order_release);
     state = connected ? kActive : kOff;
   }
-  while (state == kConnecting) {  // another thread is connecting: a few system calls, once in the process's life
+  while (state == kConnecting) {  // another thread is connecting: a few system calls, once per process
     ::sched_yield();
     state = session.gate->state.load(std::memory_order_acquire);
   }
   if (state != kActive) return nullptr;
   if (session.shared->control.stop.load(std::memory_order_relaxed) != 0) {
-    switch_off(nullptr);  // the recorder has said why
+    switch_off(nullptr);  // the recorder has printed the reason
     return nullptr;
   }
   if (thread_link.epoch == session.epoch) return thread_link.state;  // paused and resumed meanwhile
@@ -357,14 +358,14 @@ bool end_session() noexcept {
   session.gate->epoch.store(0, std::memory_order_release);
   std::uint32_t active = kActive;
   const bool was_active = session.gate->state.compare_exchange_strong(active, kOff, std::memory_order_acq_rel);
-  configure_connection(nullptr);  // for children that are forked from now on
+  configure_connection(nullptr);  // for children forked from now on
   if (!was_active) return false;
   ring::Shared* const shared = session.shared;
   const bool quiet = wait_until_quiet(shared, session.gate->entering);
   shared->control.ended.store(1, std::memory_order_release);
   if (quiet) {
     close_connection(shared);
-  } else {  // somebody may go on writing there: it is left alone, and the next recording gets memory of its own
+  } else {  // a thread may still write there: it is kept, and the next recording gets its own memory
     session.shared = nullptr;
     for (ThreadState*& thread : session.threads) thread = nullptr;
   }

@@ -1,12 +1,12 @@
 // The recording of this process: its shared memory, its threads' lanes, and whether it is on.
 //
 // Hot path: current_thread() compares two words. Everything else (connecting to the recorder, claiming a lane, noticing
-// a fork) is in the slow path behind it. Nothing here throws, locks, or blocks; failures switch recording off for good,
-// with one line on stderr.
+// a fork) is in the slow path behind it. These functions never throw, lock, or block; failures switch recording off for
+// good, with one line on stderr.
 //
-// Fork: the page that says "on" is wiped by the kernel in the child (MADV_WIPEONFORK), so a child, however it was made,
-// finds itself unconnected at its first allocation and starts a recording of its own; the parent's memory is left
-// alone. A free starts none: a child that only lets go of what it has inherited has nothing to tell.
+// Fork: the page that says "on" is wiped by the kernel in the child (MADV_WIPEONFORK), so a child, however it was
+// created, finds itself unconnected at its first allocation and starts its own recording; the parent's memory is
+// unchanged. A free does not start one: a child that only frees inherited memory has nothing to record.
 #pragma once
 
 #include <atomic>
@@ -21,11 +21,11 @@
 
 namespace tidemark::process {
 
-/// What a thread keeps to itself. Lives in zero-filled private memory, one for each lane, reused with the lane.
+/// Private state of a thread. Lives in zero-filled private memory, one for each lane, reused with the lane.
 struct ThreadState {
   LaneWriter writer;
   StackBounds stack_bounds;
-  std::uint64_t epoch;  ///< of the connection that all of this is of
+  std::uint64_t epoch;  ///< of the connection to which this state belongs
   std::uint64_t python_generation;
   std::uint64_t module_generation;
   std::uint32_t next_stack;  ///< number of the next stack to be defined in this lane
@@ -35,7 +35,7 @@ struct ThreadState {
   } modules[256];           ///< modules defined in this lane
   KeyTable<4096> codes;     ///< code objects defined in this lane → see describe_code()
   KeyTable<32768> stacks;   ///< stack hash → number
-  KeyTable<512> line_maps;  ///< generated files, by the hash in their names, whose line maps this lane has been told
+  KeyTable<512> line_maps;  ///< generated files with line maps defined in this lane, by the hash in their names
   WalkMemo walks;           ///< of the thread that has the lane now
   AutogradLane autograd;
   PythonFrame python_frames[ring::kMaxFrames];
@@ -47,7 +47,7 @@ struct StackMode {
   bool native;
 };
 
-/// State that a fork must forget.
+/// State that must be reset in a forked child.
 struct Gate {
   std::atomic<std::uint64_t> epoch;  ///< 0 = closed (off, paused, or not connected); else the number of the connection
   std::atomic<std::uint32_t> state;  ///< SessionState
@@ -57,14 +57,14 @@ struct Gate {
 struct Session {
   Gate* gate;                              ///< in memory that the kernel wipes on fork
   ring::Shared* shared;                    ///< null until connected
-  ThreadState* threads[ring::kLaneCount];  ///< each made when its lane is first claimed
+  ThreadState* threads[ring::kLaneCount];  ///< each created when its lane is first claimed
   std::uint64_t epoch;                     ///< of the latest connection
-  std::int32_t pid;                        ///< of the process that made it
+  std::int32_t pid;                        ///< of the process that made the connection
   ring::Clock clock;
   StackMode stacks;
-  bool attribute;  ///< record what memory belongs to: modules and their tensors, autograd nodes
+  bool attribute;  ///< record modules and their tensors, and autograd nodes
   std::atomic<bool> paused;
-  std::atomic<std::int64_t> growth_left;  ///< bytes that the threads' tables may still grow by, all together
+  std::atomic<std::int64_t> growth_left;  ///< bytes that the threads' tables may still grow by, in total
 };
 
 extern Session session;
@@ -79,7 +79,7 @@ extern thread_local constinit ThreadLink thread_link __attribute__((tls_model("i
 /// Whether an event makes a process that is not recorded yet start its recording.
 enum class Start : bool { no, yes };
 
-/// Slow path of current_thread(). Null when nothing is to be recorded. Keeps errno.
+/// Slow path of current_thread(). Null if recording is off. Keeps errno.
 ThreadState* enter_thread(Start start) noexcept;
 
 /// The calling thread's state if recording is on, else null.
@@ -89,21 +89,21 @@ inline ThreadState* current_thread(Start start) noexcept {
   return session.paused.load(std::memory_order_relaxed) ? nullptr : enter_thread(start);
 }
 
-/// The state of a thread that tells something beside events: also while recording is paused, if the thread has recorded
-/// before. Null when nothing is recorded. Starts no recording.
+/// The state of a thread that sends definitions outside events: also while recording is paused, if the thread has
+/// recorded before. Null if recording is off. Starts no recording.
 ThreadState* defining_thread() noexcept;
 
-/// Counts an event that found no room, and ends the recording when the recorder is gone.
+/// Counts an event that found no room, and ends the recording if the recorder is gone.
 void event_dropped(ThreadState* thread) noexcept;
 
 /// Takes settings from an environment: "NAME=value", the last one null. Called when the library is loaded.
 void configure_session(const char* const* environment) noexcept;
 
-/// Connects to the recorder that the settings name. False where this process is being recorded already, or cannot be.
+/// Connects to the recorder named by the settings. False if this process is being recorded already, or cannot be.
 bool start_session(const char* const* settings) noexcept;
 
 /// Ends the recording of this process, which may start another one. Waits until no thread is in the middle of an event,
-/// a second at most, and then tells the recorder that nothing follows. False where there was none.
+/// at most a second, and then marks the recording as ended for the recorder. False if there was none.
 bool end_session() noexcept;
 
 /// Whether this process is being recorded, or will be from its next event on; also while it is paused.

@@ -43,7 +43,7 @@ bool detect_python(ThreadState* thread) noexcept {
   if (support == PythonSupport::absent) return false;
   if (support == PythonSupport::supported) python_eval_range(&eval_range.low, &eval_range.high);
   if (python_support.exchange(support, std::memory_order_release) != PythonSupport::absent) {
-    return support == PythonSupport::supported;  // another thread was first and has told the recorder
+    return support == PythonSupport::supported;  // another thread was first and has informed the recorder
   }
   describe_process(thread);
   if (support == PythonSupport::unsupported) {
@@ -57,14 +57,14 @@ void count_truncated(ThreadState* thread) noexcept {
   count.store(count.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
-// Whether a table of the thread's may grow by `bytes`.
+// Whether a table of the thread may grow by `bytes`.
 bool grows(std::size_t bytes) noexcept {
   return bytes > 0 &&
          session.growth_left.fetch_sub(static_cast<std::int64_t>(bytes)) >= static_cast<std::int64_t>(bytes);
 }
 
-// Forgets the lane's definitions here and in the recorder, because a table is full or a code object died. False when
-// the pool has no room to tell the recorder: nothing is forgotten then.
+// Forgets the lane's definitions here and in the recorder, because a table is full or a code object died. False if the
+// pool has no room for the record: nothing is forgotten then.
 bool reset_lane(ThreadState* thread) noexcept {
   std::uint64_t* record = thread->writer.reserve(1);
   if (record == nullptr) return false;
@@ -89,7 +89,7 @@ bool describe_frames(ThreadState* thread, Frames count) noexcept {
   return true;
 }
 
-// Which of the Python frames call a module.
+// Adds the Python frames that call a module.
 void put_modules(DefinitionWriter* definition, const ThreadState* thread, std::size_t frames) noexcept {
   std::uint32_t modules = 0;
   for (std::size_t index = 0; index < frames; ++index) modules += thread->python_frames[index].module != 0 ? 1 : 0;
@@ -116,7 +116,7 @@ std::uint32_t define_stack(ThreadState* thread, const Key& key, Frames count) no
     if (thread->codes.has_room()) return ring::kNoStack;  // the pool is full: this event will be dropped anyway
     if (!reset_lane(thread) || !describe_frames(thread, count)) return ring::kNoStack;
   }
-  // The first time that a module is called the key was made without it, and the next stack has another one.
+  // The key was made before the first module call was known; the next equal stack gets another key.
   const bool is_key = count.python == 0 || python_module_call() == key.module_call;
   if (!is_key) {
     bool truncated = false;
@@ -183,16 +183,16 @@ __attribute__((noinline)) std::uint32_t define_captured_stack(ThreadState* threa
                                                               const Key& key, Frames count) noexcept {
   const int saved = errno;
   bool truncated = false;
-  if (count.native > 0) walk(thread, caller, count.python > 0, nullptr);  // a remembered walk is without its frames
+  if (count.native > 0) walk(thread, caller, count.python > 0, nullptr);  // a cached walk has no frames
   if (count.python > 0) count.python = python_walk(thread->python_frames, ring::kMaxFrames, &truncated);
   const std::uint32_t number = count.python + count.native > 0 ? define_stack(thread, key, count) : ring::kNoStack;
   errno = saved;
   return number;
 }
 
-// What ThreadState::codes says of a code object.
+// Values of ThreadState::codes.
 constexpr std::uint32_t kDescribed = 0;
-constexpr std::uint32_t kAwaitsLines = 1;  // it is generated, and the lines it was made from could not be read yet
+constexpr std::uint32_t kAwaitsLines = 1;  // it is generated, and its source lines could not be read yet
 
 const char* reporting_library = "";
 std::atomic<std::int32_t> sent_rank{-1};
@@ -203,10 +203,10 @@ std::size_t size_of(const PythonText& text) noexcept {
   return text.length * text.kind;
 }
 
-// The stack traces that have been sent, or the latest ones of them: those of a model's equal layers are the same.
+// Stack traces already sent, or only the latest ones: equal layers of a model have equal traces.
 class SentTraces {
  public:
-  /// Its number; `*is_new`: it has to be sent.
+  /// The number of a trace; `*is_new`: it has to be sent.
   std::uint32_t number_of(const PythonText& trace, bool* is_new) noexcept {
     Slot& slot = slots_[slot_of(trace)];
     const PythonText& sent = slot.trace;
@@ -223,7 +223,7 @@ class SentTraces {
   };
   static constexpr std::size_t kSlots = 64;
 
-  // By its end, where the innermost line stands.
+  // By its end, which has the innermost line.
   static std::size_t slot_of(const PythonText& trace) noexcept {
     const char* at = static_cast<const char*>(trace.data) + size_of(trace);
     std::size_t left = size_of(trace) / sizeof(std::uint64_t);
@@ -258,7 +258,7 @@ void put_lines(DefinitionWriter* definition, const LineMap& map) noexcept {
   }
 }
 
-// Of its name, which is a hash of its content. Never 0.
+// From its name, which is a hash of its content. Never 0.
 std::uint64_t key_of(const PythonText& file) noexcept {
   constexpr std::size_t kNameBytes = 55;
   std::uint64_t digits[2];
@@ -268,8 +268,8 @@ std::uint64_t key_of(const PythonText& file) noexcept {
 
 struct NamedFile {
   NamedFile* next;
-  const char* path;  ///< behind this
-  const char* name;  ///< behind that
+  const char* path;  ///< stored after this object
+  const char* name;  ///< stored after the path
 };
 
 constinit std::atomic<NamedFile*> newest{nullptr};
@@ -285,7 +285,7 @@ std::uint32_t code_point(const PythonText& text, std::size_t index) noexcept {
   }
 }
 
-// As UTF-8; how many bytes. Python's escapes of bytes that are none (surrogates) come out as bytes that no path has.
+// As UTF-8; returns the number of bytes. Python's escapes of invalid bytes (surrogates) become bytes that no path has.
 std::size_t encode(std::uint32_t point, unsigned char (&bytes)[4]) noexcept {
   if (point < 0x80) {
     bytes[0] = static_cast<unsigned char>(point);
@@ -324,7 +324,7 @@ std::uint32_t capture_stack(ThreadState* thread, const NativeContext& caller, St
       const std::uint64_t interpreters = python_generation();
       const std::uint64_t modules = module_generation();
       if (interpreters != thread->python_generation || modules != thread->module_generation) [[unlikely]] {
-        if (!reset_lane(thread)) return ring::kNoStack;  // what is known may be wrong by now
+        if (!reset_lane(thread)) return ring::kNoStack;  // cached data may be wrong by now
         thread->python_generation = interpreters;
         thread->module_generation = modules;
       }
@@ -355,7 +355,7 @@ void set_reporting_library(const void* definition) noexcept {
   Dl_info info = {};
   if (::dladdr(definition, &info) != 0 && info.dli_fname != nullptr && reporting_library != info.dli_fname) {
     reporting_library = info.dli_fname;
-    // Where other events came before, the recording goes on already.
+    // If other events came before, the recording is already running.
     if (ThreadState* thread = current_thread(Start::no); thread != nullptr) {
       const detail::BusyLane busy(thread->writer.lane());
       if (busy.entered()) describe_process(thread);
@@ -413,7 +413,7 @@ bool describe_module(ThreadState* thread, std::uintptr_t return_address) noexcep
   NativeModule facts;
   constexpr std::size_t kMaxModules = sizeof(thread->modules) / sizeof(thread->modules[0]);
   if (thread->module_count == kMaxModules || !native_module_at(pc, &facts))
-    return true;  // stays an address without a module
+    return true;  // remains an address without a module
   DefinitionWriter definition(&thread->writer, ring::DefinitionKind::module);
   definition.u64(facts.start);
   definition.u64(facts.end);

@@ -1,5 +1,5 @@
-// The stack of an allocation, as a number: walk, hash, look up; only a stack never seen before costs more. And what
-// such a stack needs to be named later: definitions of this process, its libraries, code objects and generated files.
+// The stack of an allocation, as a number: walk, hash, look up; only a new stack costs more. Also sends the definitions
+// needed to name such a stack later: this process, its libraries, code objects and generated files.
 #pragma once
 
 #include <cstdint>
@@ -10,41 +10,41 @@
 
 namespace tidemark::process {
 
-/// Number of the calling thread's current stack in its lane (ring::kNoStack when there is none), after sending its
-/// definition if it is new. `caller` is where the hook was called from; native frames want thread->stack_bounds. Keeps
+/// Number of the calling thread's current stack in its lane (ring::kNoStack if there is none), after sending its
+/// definition if it is new. `caller` is where the hook was called from; native frames need thread->stack_bounds. Keeps
 /// errno.
 std::uint32_t capture_stack(ThreadState* thread, const NativeContext& caller, StackMode mode) noexcept;
 
-/// Ranks as the launcher put them into the environment (collect/ring/ranks.h), the interpreter
-/// found, and the library that reports allocations. Sent again when more has become known.
+/// Defines the process: ranks set by the launcher (collect/ring/ranks.h), the interpreter found, and the library that
+/// reports allocations. Sent again when more is known.
 void describe_process(ThreadState* thread) noexcept;
 
-/// Like describe_process(), but only when the rank was unknown before and is known now (a launcher that sets it inside
+/// Like describe_process(), but only if the rank was unknown before and is known now (a launcher that sets it inside
 /// the process).
 void describe_late_rank(ThreadState* thread) noexcept;
 
-/// Names the library that has `definition`, which stays loaded, as the one that reports allocations; its path tells the
-/// version of PyTorch. Not while an event is being recorded. Keeps errno.
+/// Sets the library that contains `definition`, which stays loaded, as the one that reports allocations; the version of
+/// PyTorch follows from its path. Not while an event is being recorded. Keeps errno.
 void set_reporting_library(const void* definition) noexcept;
 
-/// Defines a code object in this lane unless it has been. False when the pool or the table has no room.
+/// Defines a code object in this lane unless it is defined. False if the pool or the table has no room.
 bool describe_code(ThreadState* thread, std::uintptr_t code) noexcept;
 
-/// Defines the module of the call that returns to `return_address` in this lane unless it has been. False when the pool
+/// Defines the module of the call that returns to `return_address` in this lane unless it is defined. False if the pool
 /// has no room.
 bool describe_module(ThreadState* thread, std::uintptr_t return_address) noexcept;
 
-/// Tells the recording that something is missing from it.
+/// Adds a loss to the recording.
 void describe_loss(ThreadState* thread, QualityId kind, const char* text) noexcept;
 
 /// Whether torch.compile generated the file.
 bool is_generated_file(const PythonText& file) noexcept;
 
-/// Defines the lines of the generated file that `code`, which has been described, is from, unless this lane has been
-/// told them. False where they cannot be read (yet), and when the pool has no room: to be tried again.
+/// Defines the lines of the generated file of `code`, which has been described, unless they are defined in this lane.
+/// False if they cannot be read (yet), or the pool has no room: try again later.
 bool describe_lines(ThreadState* thread, std::uintptr_t code) noexcept;
 
-/// Both are copied and kept for good. A path that was named before gets the new name. Any thread.
+/// Copies both strings, permanently. A path named before gets the new name. Any thread.
 void name_file(const char* path, const char* name) noexcept;
 
 /// The name of a path, or null.

@@ -17,16 +17,16 @@ namespace tidemark {
 
 namespace {
 
-// A process that was killed may take so long to go: the kernel takes back its memory first.
+// A killed process may take this long to exit: the kernel takes back its memory first.
 constexpr std::chrono::seconds kPatience{30};
-// More kills than this at a time are not told apart.
+// At most this many kills at a time are distinguished.
 constexpr std::size_t kMaxOpen = 64;
 constexpr std::size_t kMaxEnded = 1024;
 // Some two seconds at the usual interval.
 constexpr std::size_t kReadings = 20;
-// Usage that is so close to the limit has reached it: what was freed meanwhile is missing.
+// Usage this close to the limit counts as having reached it: memory freed since the failed request is missing.
 constexpr std::uint64_t kCloseToLimitPercent = 90;
-// A machine that is out of memory had less than this share available at one of the latest readings.
+// A machine counts as out of memory if less than this share was available at one of the latest readings.
 constexpr std::uint64_t kShortShare = 8;
 
 // The first version of the kernel's `struct pidfd_info` (include/uapi/linux/pidfd.h), by the kernel's ABI.
@@ -40,12 +40,12 @@ static_assert(sizeof(PidfdInfo) == 64);
 constexpr unsigned long kGetInfo = _IOWR(0xFF, 11, PidfdInfo);
 constexpr std::uint64_t kExitIsKnown = 1U << 3;
 
-// As wait() has it: the signal is in the lowest seven bits.
+// As returned by wait(): the signal is in the lowest seven bits.
 int signal_in(std::uint64_t status) {
   return static_cast<int>(status & 0x7f);
 }
 
-// The last field of /proc/PID/stat, the 52nd, of a process that has ended and is not waited for.
+// The last field of /proc/PID/stat, the 52nd, of a zombie.
 std::optional<int> by_stat(std::int64_t pid, const std::string& root) {
   const std::string text = trimmed(read_file(fmt::format("{}/proc/{}/stat", root, pid)).value_or(""));
   const std::size_t name_end = text.rfind(')');
@@ -60,7 +60,7 @@ std::optional<int> by_stat(std::int64_t pid, const std::string& root) {
 
 void OomWatch::Count::see(const std::optional<std::uint64_t>& kills, Clock::time_point now) {
   if (!kills) return;
-  if (last && *kills <= *last) return;  // also what was read before
+  if (last && *kills <= *last) return;  // also for earlier readings
   const std::uint64_t more = last ? *kills - *last : 0;
   for (std::uint64_t n = 0; n < more && open.size() < kMaxOpen; ++n) open.push_back(now);
   last = kills;
@@ -120,7 +120,7 @@ void OomWatch::began(std::int64_t pid) {
   std::erase_if(ended_, [&](const Ended& ended) { return ended.pid == pid; });
 }
 
-// One that is there later lives: a process of the same PID, or this one after all.
+// A process in a later reading lives: it is this one after all, or another with the same PID.
 bool OomWatch::has_ended(std::int64_t pid, std::uint64_t ticks) {
   const auto known = std::find_if(ended_.begin(), ended_.end(), [&](const Ended& ended) { return ended.pid == pid; });
   if (known == ended_.end()) return false;
@@ -130,7 +130,7 @@ bool OomWatch::has_ended(std::int64_t pid, std::uint64_t ticks) {
 }
 
 std::vector<KilledProcess> OomWatch::take(const HostReading& host, std::uint64_t ticks) {
-  // Each time, because when something is read is when it counts as having happened.
+  // Each time, because a kill counts as happening when it is read.
   in_cgroup_.see(host.sample.cgroup_oom_kills, now_());
   read_log();
   readings_.push_back(host);
@@ -164,7 +164,7 @@ std::vector<KilledProcess> OomWatch::program_ended() {
 }
 
 std::vector<KilledProcess> OomWatch::victims_among(std::vector<std::int64_t> gone, std::uint64_t ticks) {
-  // Those that held most first: the kernel chooses by that.
+  // The processes with the most memory first, as the kernel chooses.
   std::sort(gone.begin(), gone.end(), [&](std::int64_t left, std::int64_t right) {
     return alive_[left].pages.rss_bytes.value_or(0) > alive_[right].pages.rss_bytes.value_or(0);
   });
@@ -216,7 +216,7 @@ std::optional<KilledProcess> OomWatch::ended(std::int64_t pid, std::optional<int
   killed.cgroup_usage_bytes = usage_of_late();
   killed.cgroup_limit_bytes = cgroup_ ? cgroup_->limit_bytes() : std::nullopt;
   const auto entry = logged_.extract(pid);
-  if (signal && *signal != SIGKILL) return std::nullopt;  // what was logged was an earlier process with its PID
+  if (signal && *signal != SIGKILL) return std::nullopt;  // the logged process was an earlier one with the same PID
   const LoggedKill* logged = entry ? &entry.mapped().kill : nullptr;
   const bool of_another_group = machine_has_memory();
   const bool by_signal = signal && (!in_cgroup_.open.empty() || (!on_machine_.open.empty() && !of_another_group));
@@ -230,7 +230,7 @@ std::optional<KilledProcess> OomWatch::ended(std::int64_t pid, std::optional<int
   if (logged == nullptr) return killed;
   killed.evidence = KillEvidence::kernel_log;
   killed.scope = logged->scope;
-  if (logged->pages.rss_bytes) {  // what the kernel saw, not a sample from some time before
+  if (logged->pages.rss_bytes) {  // the kernel's own number, more recent than a sample
     const ProcessPages sampled = std::exchange(killed.process.pages, logged->pages);
     killed.process.pages.swap_bytes = sampled.swap_bytes;
     killed.process.pages.locked_bytes = sampled.locked_bytes;

@@ -22,7 +22,7 @@ unsigned long descriptor_limit() {
 std::string command_line(pid_t pid) {
   std::ifstream file(fmt::format("/proc/{}/cmdline", pid), std::ios::binary);
   std::string text;
-  for (char byte = 0; file.get(byte);) text += byte;  // which ends well where the process does meanwhile
+  for (char byte = 0; file.get(byte);) text += byte;  // stops early if the process ends meanwhile
   while (!text.empty() && text.back() == '\0') text.pop_back();
   std::replace(text.begin(), text.end(), '\0', ' ');
   return text;

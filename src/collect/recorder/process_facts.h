@@ -1,4 +1,4 @@
-// Facts about a process that its own memory does not hold, and how many descriptors the recorder can still have: it
+// Facts about a process that its shared memory does not contain, and the number of free file descriptors: the recorder
 // needs one or two for each process.
 #pragma once
 
@@ -8,24 +8,24 @@
 
 namespace tidemark {
 
-/// Arguments joined by spaces, from /proc; empty when the process is gone.
+/// Arguments joined by spaces, from /proc; empty if the process is gone.
 [[nodiscard]] std::string command_line(pid_t pid);
 
 /// This machine's name.
 [[nodiscard]] std::string hostname();
 
-/// Version of the PyTorch that a library belongs to: from torch/version.py beside torch/lib/, else from the digits of
-/// the library's own name (Debian's libc10.so.1.13); empty when neither says.
+/// Version of the PyTorch that a library belongs to: from torch/version.py beside torch/lib/, else from the digits in
+/// the library's name (Debian's libc10.so.1.13); empty if neither is present.
 [[nodiscard]] std::string torch_version(const std::string& library);
 
-/// Allows this process as many descriptors as it may have at all. For a recorder whose program has been started
-/// already: that keeps its own limit, which it may know nothing beyond (select(2)).
+/// Raises this process's limit of descriptors to the maximum. For a recorder that has already started its program: the
+/// program keeps its own limit, because it may not support more (select(2)).
 void raise_descriptor_limit();
 
-/// How many descriptors can still be had. A new descriptor has the lowest number that is free, so `newest` tells.
+/// The number of descriptors still available. A new descriptor has the lowest free number, so `newest` determines it.
 [[nodiscard]] unsigned long descriptors_after(int newest);
 
-/// Why a process is not recorded for want of them: "too few file descriptors (ulimit -n 1024)".
+/// Why a process is not recorded if they run out: "too few file descriptors (ulimit -n 1024)".
 [[nodiscard]] std::string few_descriptors();
 
 }  // namespace tidemark

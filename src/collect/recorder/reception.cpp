@@ -13,10 +13,10 @@
 namespace tidemark {
 namespace {
 
-// How long processes wait to be taken in where the whole system has no descriptor left.
+// How long processes wait for acceptance if the whole system is out of descriptors.
 constexpr std::chrono::milliseconds kAcceptAgain{100};
 
-// There may be more than a message of ours has: what fits into the padding of the control buffer comes too.
+// There may be more descriptors than this protocol sends: as many as fit into the padding of the control buffer.
 std::vector<ScopedFd> received_descriptors(const msghdr& message) {
   const cmsghdr* header = CMSG_FIRSTHDR(&message);
   if (header == nullptr || header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) return {};
@@ -46,7 +46,7 @@ void Reception::take(const std::function<void(Arrival)>& admit) {
   }
 }
 
-// Reads the first message, if it is there; the connection has no further use.
+// Reads the first message, if it has arrived; the connection has no further use.
 void Reception::read_arrival(ScopedFd connection, const std::function<void(Arrival)>& admit) {
   ring::Hello hello{};
   iovec data{&hello, sizeof(hello)};

@@ -24,19 +24,18 @@ namespace {
 constexpr char kFiltered[] =
     "a process put itself under a seccomp filter, which may end it for system calls of recording";
 
-// While events come in, the rings are looked at this often: at 20 million events a second they hold 25 ms.
+// The rings are read this often while events arrive: at 20 million events a second they hold 25 ms.
 constexpr int kBusyIntervalMs = 10;
 constexpr int kIdleIntervalMs = 40;
 constexpr int kIdlePolls = 10;
-// Who comes back from a wait this late did not run meanwhile: SIGSTOP, a frozen control group, no processor.
+// A wait that returns this late means that the recorder did not run: SIGSTOP, a frozen control group, no processor.
 constexpr std::chrono::milliseconds kStopped{500};
-// Events end up in the file at the latest after this time, so that a killed recorder loses little, and that those who
-// read it meanwhile wait little.
+// Events reach the file at the latest after this time, so that a killed recorder loses little, and readers wait little.
 constexpr std::chrono::milliseconds kFlush{1000};
 constexpr std::chrono::milliseconds kFlushForReaders{100};
-// What is kept free: for a connection, and the memory that comes with it. The kernel drops memory without a descriptor.
+// Descriptors kept free for a connection and the memory sent with it. The kernel drops memory without a descriptor.
 constexpr unsigned long kDescriptorsToAccept = 2;
-// With fewer, a recording does without a pidfd.
+// With fewer free descriptors, a recording has no pidfd.
 constexpr unsigned long kDescriptorsToWatch = 16;
 
 ScopedFd open_pidfd(pid_t pid) {
@@ -44,8 +43,8 @@ ScopedFd open_pidfd(pid_t pid) {
   return fd && descriptors_after(fd.get()) < kDescriptorsToWatch ? ScopedFd() : std::move(fd);
 }
 
-// A zombie counts as gone: it runs nothing any more. Without a pidfd (older kernels, sandboxes, few descriptors) it is
-// known by having no program, where there is a /proc.
+// A zombie counts as gone: it no longer runs. Without a pidfd (older kernels, sandboxes, few descriptors) it is
+// recognized by having no program, if there is a /proc.
 bool is_gone(const ScopedFd& pidfd, pid_t pid) {
   if (!pidfd) {
     char nothing = 0;
@@ -61,22 +60,22 @@ bool is_gone(const ScopedFd& pidfd, pid_t pid) {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-// A program that does not survive a failed request ends meanwhile; its dump then shows its end too.
+// A program that ends after a failed request does so within this time; its dump then shows its end too.
 constexpr std::chrono::seconds kOomGrace{10};
-// A program that survives its failures, over and over, shall not fill the disk.
+// A program that survives repeated failures must not fill the disk.
 constexpr std::chrono::minutes kBetweenDumps{10};
 constexpr int kMaxDumps = 16;
-// What ends so soon after a failed request ends because of it; and one failure is told by one dump.
+// A program that ends this soon after a failed request ends because of it; one failure makes one dump.
 constexpr std::chrono::seconds kSameFailure{60};
-// The kernel may kill one process after the other: one dump tells of all.
+// The kernel may kill several processes in a row: one dump covers all.
 constexpr std::chrono::seconds kKillGrace{1};
 constexpr std::size_t kMaxKilled = 64;
-// Where no time was given.
+// If no time was given.
 constexpr std::chrono::hours kKeptOfEnded{1};
 
 constexpr std::size_t kMaxLines = 3;
 
-// By kind; empty where the end of a run tells the total.
+// By kind; empty if the end of a run prints the total.
 constexpr std::string_view kOthers[] = {
     "",
     "recordings that stopped",
@@ -119,7 +118,7 @@ Recorder::Recorder(RecorderOptions options, std::function<void(const std::string
   if (options_.samples.enabled || options_.keep) oom_watch_.emplace(options_.samples.places.root);
 }
 
-// What ends before its time leaves what it has kept.
+// If it ends early, the kept segments stay.
 Recorder::~Recorder() {
   if (finished_) return;
   for (Client& client : clients_) {
@@ -176,7 +175,7 @@ bool Recorder::end_earlier_image(pid_t pid) {
   bool ended = false;
   for (Client& client : clients_) {
     if (pid <= 0 || client.pid != pid || client.session == nullptr) continue;
-    if (is_gone(client.pidfd, pid)) record_exit_reason(client);  // else the process lives on
+    if (is_gone(client.pidfd, pid)) record_exit_reason(client);  // else the process is alive
     end(client, true);
     ended = true;
   }
@@ -184,8 +183,8 @@ bool Recorder::end_earlier_image(pid_t pid) {
 }
 
 void Recorder::admit(ScopedFd memory, pid_t pid) {
-  // A process that has called exec: its earlier image is gone, and with it whatever wrote to the earlier memory. What
-  // that recording needed is free.
+  // A process that called exec: its earlier image is gone, and nothing writes to the earlier memory any more. The
+  // descriptors of that recording are free.
   const bool room = end_earlier_image(pid) || descriptors_after(memory.get()) >= kDescriptorsToAccept - 1;
   if (oom_watch_) oom_watch_->began(pid);
   auto shared = SharedMemory::map(std::move(memory));
@@ -255,7 +254,7 @@ void Recorder::take_samples() {
   }
 }
 
-// Workers that do not say so themselves: PyTorch has named their threads since version 2.7 only.
+// Workers without a thread name of their own: PyTorch has named their threads since version 2.7 only.
 void Recorder::name_workers(HostPartsSample& sample) const {
   for (HostProcess& process : sample.processes) {
     if (process.role != ProcessRole::child && process.role != ProcessRole::main) continue;
@@ -325,13 +324,13 @@ void Recorder::end(Client& client, bool exited) {
     if (auto finished = session.finish(exited); !finished && !failed_before) {
       notices_.say(Notices::Kind::stopped, finished.error().message);
     }
-    if (session.size_limit_reached()) say_size_limit(client);  // by what was still in its rings
+    if (session.size_limit_reached()) say_size_limit(client);  // because of events that were still in its rings
   }
   if (client.window != nullptr) {
     if (has_failed(client)) note_oom();
     retire(client);
   }
-  // Of a job that runs for weeks nobody reads a list.
+  // A job that runs for weeks has no use for a list of files.
   if (!options_.keep || files_.empty())
     files_.push_back({client.path, client.pid, session.event_count(), session.dropped_count(), session.bytes_written(),
                       session.stopped()});
@@ -387,7 +386,7 @@ void Recorder::finish(std::chrono::milliseconds grace) {
   notices_.say_counts();
 }
 
-// They say nothing themselves, which takes system calls.
+// They do not report it themselves, because that takes system calls.
 void Recorder::note_filtered() {
   const std::string marks = folder_.marks();
   const auto count = static_cast<std::uint64_t>(std::count(marks.begin(), marks.end(), 'S'));
@@ -446,7 +445,7 @@ void Recorder::check_for_oom() {
   for (Client& client : clients_) {
     if (client.session != nullptr && has_failed(client)) note_oom();
   }
-  if (!options_.keep->dump.on_oom || dump_writer_.busy()) return;  // what is due stays so
+  if (!options_.keep->dump.on_oom || dump_writer_.busy()) return;  // a due dump stays due
   if (!killed_.empty() && Clock::now() - first_killed_ > kKillGrace) dump(DumpReason::host_oom);
   if (first_oom_ && Clock::now() - *first_oom_ > kOomGrace) dump(DumpReason::device_oom);
 }
@@ -468,13 +467,13 @@ void Recorder::dump(DumpReason reason) {
     if (auto cut = client.session->cut(); !cut) say_stopped(client, cut.error().message);
     add(client.session->process(), client.window->complete());
   }
-  // The first that began gets the name that was asked for.
+  // The first window that began gets the requested name.
   std::stable_sort(windows.begin(), windows.end(), [](const KeptWindow& left, const KeptWindow& right) {
     return left.process.start_wall_ns < right.process.start_wall_ns;
   });
   std::vector<KilledProcess> killed;
   if (reason == DumpReason::host_oom) killed = std::exchange(killed_, {});
-  // The dump that somebody asks for tells nobody that memory has run out.
+  // A requested dump does not report an OOM.
   if (reason != DumpReason::signal) {
     first_oom_.reset();
     last_dump_ = Clock::now();
@@ -507,7 +506,7 @@ void Recorder::retire(Client& client) {
   forget_retired();
 }
 
-// Processes come and go for weeks: of those that have gone, not more is kept than two may have.
+// Processes come and go for weeks: windows of ended processes are limited to twice the window's size.
 void Recorder::forget_retired() {
   const WindowLimits& limits = options_.keep->limits;
   const std::chrono::nanoseconds longest =

@@ -1,7 +1,7 @@
-// The recorder of a job: takes in the processes that connect, drains them, ends their recordings when they end.
+// The recorder of a job: accepts the processes that connect, drains them, and ends their recordings when they end.
 //
-// Runs in the process of `tidemark run`, one thread (samples are read on another, see sample_taker.h), and never blocks
-// on a recorded process. It keeps at most one file and some file descriptors for each process.
+// Runs in the process of `tidemark run`, on one thread (samples are read on another, see sample_taker.h), and never
+// blocks on a recorded process. It keeps at most one file and a few file descriptors for each process.
 #pragma once
 
 #include <poll.h>
@@ -36,13 +36,13 @@ class Notices {
  public:
   enum class Kind : std::uint8_t { not_recorded, stopped, size_limit, still_running };
 
-  /// `say` gets one-line messages.
+  /// `say` receives one-line messages.
   explicit Notices(std::function<void(const std::string&)> say) : say_(std::move(say)) {}
 
   void say(const std::string& message) const { say_(message); }
-  /// Says the first few of a kind and counts the others.
+  /// Prints the first few messages of a kind and counts the others.
   void say(Kind kind, const std::string& message);
-  /// Says how many others there were.
+  /// Prints how many others there were.
   void say_counts();
 
  private:
@@ -53,17 +53,17 @@ class Notices {
 struct RecorderOptions {
   std::string output;                 ///< path of the first recording
   bool overwrite = false;             ///< replace existing files
-  std::uint64_t max_file_bytes = 0;   ///< of each file; 0 = no limit
+  std::uint64_t max_file_bytes = 0;   ///< for each file; 0 = no limit
   std::string stack_mode = "python";  ///< none, python, native or both
-  bool attribute = true;              ///< also what memory belongs to: modules, tensors of the model, autograd nodes
+  bool attribute = true;              ///< also record modules, tensors of the model and autograd nodes
   bool paused = false;                ///< processes record nothing until they resume
   bool manual = false;                ///< the program loads the collector itself
-  std::uint32_t seccomp_filters = 0;  ///< that the program is put under when it is started
+  std::uint32_t seccomp_filters = 0;  ///< seccomp filters installed on the program when it is started
   SampleOptions samples = {};
-  std::optional<KeepOptions> keep = {};  ///< only the last part is kept, and written when something happens
+  std::optional<KeepOptions> keep = {};  ///< keep only the most recent part, and write it on a trigger
 };
 
-/// A recording that was made.
+/// A finished recording.
 struct RecordedFile {
   std::string path;
   pid_t pid = 0;
@@ -73,15 +73,15 @@ struct RecordedFile {
   bool failed = false;  ///< writing stopped early
 };
 
-/// Processes that wanted to be recorded and are not.
+/// Processes that requested recording and are not recorded.
 struct Unrecorded {
   std::uint64_t count = 0;
-  std::string reason;  ///< of the first
+  std::string reason;  ///< for the first process
 };
 
 class Recorder {
  public:
-  /// `say` gets one-line messages for the user.
+  /// `say` receives one-line messages for the user.
   static Result<std::unique_ptr<Recorder>> create(RecorderOptions options, std::function<void(const std::string&)> say);
   ~Recorder();
   Recorder(const Recorder&) = delete;
@@ -90,44 +90,46 @@ class Recorder {
   /// Variables ("NAME=value") that a program needs to be recorded, besides LD_PRELOAD.
   [[nodiscard]] std::vector<std::string> environment() const;
 
-  /// Waits for something to do, at most until the rings should be looked at again, and does it. `others` are polled
-  /// too; their `revents` are set.
+  /// Waits for something to do, at most until the rings should be read again, and does it. `others` are polled too;
+  /// their `revents` are set.
   void poll_once(std::span<pollfd> others);
 
-  // Where only the last part is kept, until finish():
-  /// Somebody has asked for what was kept so far.
+  // If only the most recent part is kept, until finish():
+  /// Requests a dump of what was kept so far.
   void dump_for_signal();
   /// Dumps that have been written since the last call.
   [[nodiscard]] std::vector<Dump> take_dumps() { return std::exchange(dumps_, {}); }
-  /// After finish(): the program has ended so, of a signal where there is one. Writes what that asks for, and waits.
+  /// After finish(): the program has ended with this exit code, or by a signal if std::nullopt. Writes the dump due
+  /// then, and waits.
   void program_ended(std::optional<int> exit_code);
-  /// Whether recordings were kept that nobody asked for.
+  /// Whether kept recordings were left without a requested dump.
   [[nodiscard]] bool has_unrequested_window() const { return has_unrequested_window_; }
 
-  /// Ends all recordings: those of processes that end within `grace` as complete, the others are told to stop.
+  /// Ends all recordings: recordings of processes that end within `grace` as complete; the other processes are told to
+  /// stop.
   void finish(std::chrono::milliseconds grace);
 
-  /// Paths of the recordings that go on, the oldest first.
+  /// Paths of the recordings in progress, the oldest first.
   [[nodiscard]] std::vector<std::string> open_files() const;
 
   [[nodiscard]] const std::vector<RecordedFile>& files() const { return files_; }
 
   [[nodiscard]] const Unrecorded& unrecorded() const { return unrecorded_; }
 
-  /// Why nothing was recorded, as a sentence; asked when files() is empty.
+  /// Why nothing was recorded, as a sentence; call it if files() is empty.
   [[nodiscard]] std::string no_recording_reason() const;
 
  private:
   struct Client {
-    ScopedFd pidfd;  ///< readable once the process has ended; none where it cannot be had
+    ScopedFd pidfd;  ///< readable once the process has ended; invalid if unavailable
     pid_t pid = 0;
     std::unique_ptr<Session> session;
     std::string path;
-    std::string command;             ///< for people: what the process runs
-    WindowWriter* window = nullptr;  ///< the session's, where only the last part is kept
-    std::uint64_t oom_count = 0;     ///< of the session, when it was looked at last
+    std::string command;             ///< for people: the command of the process
+    WindowWriter* window = nullptr;  ///< the session's, if only the most recent part is kept
+    std::uint64_t oom_count = 0;     ///< the session's count at the last check
   };
-  /// What was kept of a process that has ended.
+  /// The kept window of a process that has ended.
   struct Retired {
     KeptWindow window;
     std::chrono::steady_clock::time_point ended;
@@ -137,7 +139,7 @@ class Recorder {
            ScopedFd readers);
 
   void admit(ScopedFd memory, pid_t pid);
-  /// Ends the recording of an earlier image of the process, or of an earlier process with its PID. False where there is
+  /// Ends the recording of an earlier image of the process, or of an earlier process with its PID. False if there is
   /// none.
   bool end_earlier_image(pid_t pid);
   /// The process is gone, and had not ended its recording.
@@ -157,7 +159,7 @@ class Recorder {
   Result<std::unique_ptr<RecordingWriter>> open_writer(const ProcessInfo& process, Client& client);
 
   // recorder_dumps.cpp
-  /// Whether a request of the process has failed since it was looked at last.
+  /// Whether a request of the process has failed since the last check.
   static bool has_failed(Client& client);
   void note_oom();
   void note_killed(const KilledProcess& killed);
@@ -173,7 +175,7 @@ class Recorder {
   TickClock clock_;
   OutputFiles outputs_;
   Sampler sampler_;
-  std::optional<OomWatch> oom_watch_;  ///< with samples, or where the last part is kept
+  std::optional<OomWatch> oom_watch_;  ///< with samples, or if only the most recent part is kept
   std::optional<Reading> devices_;     ///< once the sampler has found them
   SocketFolder folder_;
   Reception reception_;
@@ -183,16 +185,16 @@ class Recorder {
   Unrecorded unrecorded_;
   int idle_polls_ = 0;
 
-  // Where only the last part is kept.
+  // If only the most recent part is kept.
   std::shared_ptr<KeptFolder> kept_folder_;
   std::vector<Retired> retired_;
   std::vector<Dump> dumps_;
   int dump_count_ = 0;
   std::optional<std::chrono::steady_clock::time_point> last_oom_;
   std::optional<std::chrono::steady_clock::time_point> first_oom_;  ///< a dump for it is due
-  std::vector<KilledProcess> killed_;                               ///< likewise
+  std::vector<KilledProcess> killed_;                               ///< a dump for them is due
   std::chrono::steady_clock::time_point first_killed_;
-  std::optional<std::chrono::steady_clock::time_point> last_dump_;  ///< that nobody asked for
+  std::optional<std::chrono::steady_clock::time_point> last_dump_;  ///< the last dump that was not requested
   bool has_unrequested_window_ = false;
   bool finished_ = false;
   DumpWriter dump_writer_;  // ends first

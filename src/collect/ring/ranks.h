@@ -1,5 +1,4 @@
-// Ranks as a launcher put them into the environment: of the recorded process, and of a recorder that was started by
-// one.
+// Ranks that a launcher has set in the environment: of the recorded process, and of a recorder that a launcher started.
 #pragma once
 
 #include <stdlib.h>
@@ -8,26 +7,26 @@
 
 namespace tidemark::ring {
 
-/// -1 where the environment does not say.
+/// -1 if not set in the environment.
 struct Ranks {
   std::int32_t rank;
   std::int32_t local_rank;
   std::int32_t world_size;
 };
 
-/// Variables of a launcher; null where it has none.
+/// Variables of a launcher; null if it has none.
 struct RankVariables {
   const char* rank;
   const char* local_rank;
   const char* world_size;
-  const char* required;  ///< without it the others do not say which rank this is
+  const char* required;  ///< without it, the others do not determine the rank
 };
 
-// In the order in which they count: a launcher that another one started is before it. torchrun, or a script, sets what
-// PyTorch reads (PyTorch, "torchrun", Environment Variables); mpirun (Open MPI, "Environment variables set for MPI
+// In order of priority: a launcher started by another one comes before it. torchrun, or a script, sets PyTorch's
+// variables (PyTorch, "torchrun", Environment Variables); mpirun (Open MPI, "Environment variables set for MPI
 // applications"); Hydra and Intel MPI (MPICH wiki, "PMI" and "Using the Hydra Process Manager"); flux run
-// (flux-environment(7)); PMIx (PRRTE, OpenPMIx), which tells no size; srun (srun(1), OUTPUT ENVIRONMENT VARIABLES). A
-// batch script is rank 0 of SLURM too, but is not in a step.
+// (flux-environment(7)); PMIx (PRRTE, OpenPMIx), without a size; srun (srun(1), OUTPUT ENVIRONMENT VARIABLES). A batch
+// script is rank 0 of SLURM too, but is not in a step.
 inline constexpr RankVariables kRankVariables[] = {
     {"RANK", "LOCAL_RANK", "WORLD_SIZE", nullptr},
     {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_SIZE", nullptr},
@@ -37,7 +36,7 @@ inline constexpr RankVariables kRankVariables[] = {
     {"SLURM_PROCID", "SLURM_LOCALID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_NUM_TASKS"},
 };
 
-/// Each number from the first launcher that says it.
+/// Each number from the first launcher that sets it.
 inline Ranks ranks_now() noexcept {
   const auto number = [](const char* RankVariables::*name) noexcept -> std::int32_t {
     for (const RankVariables& launcher : kRankVariables) {

@@ -1,4 +1,4 @@
-// Seccomp filters of this process: of the recorder, and of a recorded process that has more of them.
+// Seccomp filters of this process: the recorder, or a recorded process that may have more of them.
 #pragma once
 
 #include <fcntl.h>
@@ -12,8 +12,9 @@
 
 namespace tidemark::ring {
 
-/// How many the calling thread is under. Kernels before 5.10 do not count them: 1 for all. Makes no calls but those by
-/// which every program reads a file, as a filter may end the process for others. May change errno.
+/// The number of filters on the calling thread. Kernels before 5.10 do not count them: 1 if there are any. Makes only
+/// the system calls with which every program reads a file, because a filter may end the process for others. May change
+/// errno.
 inline std::uint32_t seccomp_filters() noexcept {
   char status[4096];
   const int file = ::open("/proc/thread-self/status", O_RDONLY | O_CLOEXEC);

@@ -30,7 +30,7 @@ using ring::DriverCall;
 using Status = int;  // cudaError_t, CUresult
 constexpr Status kDone = 0;
 
-/// The function that a replacement was put before; known before anybody can call the replacement.
+/// The function replaced at an import slot; known before the replacement can be called.
 template <typename Function>
 struct Replaced {
   std::atomic<void*> original{nullptr};
@@ -58,8 +58,8 @@ constinit Replaced<Status(cuda::DevicePointer, std::size_t)> mem_unmap;
 
 std::atomic<void*> dlsym_call;
 
-// Of libc10_cuda. Others may have from it what it looked up: their calls are passed on as they are, by a jump, so that
-// whoever looks at return addresses sees them.
+// Mapped range of libc10_cuda. Other libraries may get functions that it looked up: their calls are passed on
+// unchanged, by a jump, so that code that reads return addresses sees theirs.
 std::atomic<std::uintptr_t> allocator_begin;
 std::atomic<std::uintptr_t> allocator_end;
 
@@ -79,7 +79,8 @@ int current_device() noexcept {
   return is_known && cuda_get_device(&device) == kDone ? device : -1;
 }
 
-/// Calls what gives memory back and then `record`, with the ticks of the call: ring/layout.h says why.
+/// Calls a function that releases memory and then `record`, with the ticks of the call; see ring/layout.h for the
+/// reason.
 template <typename Call, typename Record>
 Status give_back(const Call& call, const Record& record) noexcept {
   const std::uint64_t made = ticks(session.clock);
@@ -135,7 +136,7 @@ struct DriverFunction {
   std::atomic<void*>* original;
 };
 
-/// What is handed out in the place of a function of the driver.
+/// The replacement for a function of the driver.
 void replace_driver_function(const char* name, void** function) noexcept {
   const std::array<DriverFunction, 3> replaced = {{
       {"cuMemCreate", reinterpret_cast<void*>(&on_mem_create), &mem_create.original},
@@ -162,7 +163,7 @@ Status on_entry_point_by_version(const char* name, void** function, unsigned ver
   return status;
 }
 
-/// Of a handle, which is all that libc10_cuda asks: whoever asks for the next definition is asked who he is.
+/// With a handle, as libc10_cuda always passes it: a lookup of the next definition (RTLD_NEXT) depends on the caller.
 void* on_dlsym(void* library, const char* name) noexcept {
   void* found =
       reinterpret_cast<void* (*)(void*, const char*)>(dlsym_call.load(std::memory_order_acquire))(library, name);
@@ -220,8 +221,8 @@ constinit Forward<RegisterDevice> register_device{
 
 }  // namespace
 
-// The host's memory is taken by libtorch_cuda (at::cuda::CachingHostAllocator), or by the program through
-// torch.cuda.cudart(). Each library has slots of its own for the same function.
+// Host memory is taken by libtorch_cuda (at::cuda::CachingHostAllocator), or by the program through
+// torch.cuda.cudart(). Each library has its own slots for the same function.
 void patch_allocator_calls() noexcept {
   const std::array segments = {
       import_of("cudaMalloc", &on_malloc, cuda_malloc),
@@ -246,7 +247,7 @@ void patch_allocator_calls() noexcept {
 
 }  // namespace tidemark::process
 
-/// What libc10_cuda calls when it has just been loaded, before anybody can call its allocator.
+/// libc10_cuda calls this when it has just been loaded, before its allocator can be called.
 extern "C" __attribute__((visibility("default"), used)) void
 tidemark_register_device(void* self, std::int8_t type, const void* guard) __asm__(
     "_ZN3c104impl24DeviceGuardImplRegistrarC1ENS_10DeviceTypeEPKNS0_24DeviceGuardImplInterfaceE");

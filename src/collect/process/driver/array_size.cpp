@@ -3,7 +3,7 @@
 namespace tidemark::process::cuda {
 namespace {
 
-/// CUarray_format, one channel of it; 0 = not known.
+/// Bytes of one channel of a CUarray_format; 0 = unknown.
 std::uint64_t channel_bytes(std::int32_t format) noexcept {
   switch (format) {
     case 0x01:  // CU_AD_FORMAT_UNSIGNED_INT8

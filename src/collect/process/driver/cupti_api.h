@@ -1,7 +1,7 @@
-// What this library uses of CUPTI and of the CUDA driver API, declared here so that nothing of NVIDIA's is needed to
-// build. tests/unit/collect/driver/cupti_header_test.cpp holds every line of it against the vendor's headers.
+// The parts of CUPTI and of the CUDA driver API that this library uses, declared here so that building needs nothing of
+// NVIDIA's. tests/unit/collect/driver/cupti_header_test.cpp compares every line with the vendor's headers.
 //
-// CUPTI calls a subscriber at the entry and at the exit of the driver functions that it asked for, on the thread that
+// CUPTI calls a subscriber at the entry and at the exit of the driver functions that it has enabled, on the thread that
 // called them (CUPTI documentation, "Callback API").
 #pragma once
 
@@ -12,7 +12,7 @@ namespace tidemark::process::cuda {
 
 using Result = int;  ///< CUresult and CUptiResult; 0 is success in both
 inline constexpr Result kSuccess = 0;
-inline constexpr Result kMultipleSubscribers = 39;  ///< CUPTI: somebody else has the one subscription
+inline constexpr Result kMultipleSubscribers = 39;  ///< CUPTI: another subscriber holds the only subscription
 
 using Device = int;
 using Context = void*;
@@ -102,7 +102,7 @@ inline constexpr std::uint32_t GraphAddNode_v2 = 723;
 
 // ---- parameters of driver functions (NAME_params of generated_cuda_meta.h) ----
 
-/// cuMemAlloc_v2, cuMemAllocManaged, cuMemAllocAsync: what they have in common
+/// Common prefix of cuMemAlloc_v2, cuMemAllocManaged, cuMemAllocAsync
 struct AllocateParameters {
   DevicePointer* address;
   std::size_t bytes;
@@ -114,7 +114,7 @@ struct AllocatePitchParameters {
   std::size_t height;
   unsigned element_bytes;
 };
-/// cuMemAllocHost_v2, cuMemHostAlloc: what they have in common
+/// Common prefix of cuMemAllocHost_v2, cuMemHostAlloc
 struct AllocateHostParameters {
   void** address;
   std::size_t bytes;
@@ -167,7 +167,7 @@ struct UnmapParameters {
   DevicePointer address;
   std::size_t bytes;
 };
-/// cuMemImportFromShareableHandle, cuMemRetainAllocationHandle, cuMulticastCreate: what they have in common
+/// Common prefix of cuMemImportFromShareableHandle, cuMemRetainAllocationHandle, cuMulticastCreate
 struct AdoptParameters {
   AllocationHandle* handle;
 };
@@ -191,7 +191,7 @@ struct AllocateFromPoolParameters {
 struct DeviceParameters {
   Device device;
 };
-/// cuMemPoolTrimTo, cuMemPoolDestroy: what they have in common
+/// Common prefix of cuMemPoolTrimTo, cuMemPoolDestroy
 struct PoolParameters {
   MemoryPool pool;
 };

@@ -61,13 +61,13 @@ constexpr std::array kWatched = {
     id::GraphAddNode_v2,
 };
 
-// While a call takes or gives memory of a device, what is used changes at a moment that nobody knows. Taking 60 GiB
-// takes 0.1 s.
-constexpr std::uint64_t kSlowTicks = 1'000'000;  // 1 ms, or less where ticks are shorter than a nanosecond
+// While a call takes or releases device memory, the used memory changes at an unknown moment. Taking 60 GiB takes 0.1
+// s.
+constexpr std::uint64_t kSlowTicks = 1'000'000;  // 1 ms, or less if ticks are shorter than a nanosecond
 
-/// What is to be known of a call besides that it succeeded.
+/// Properties of a recorded call.
 struct Timing {
-  bool gives_back;  ///< it counts from when it was made: ring/layout.h says why
+  bool gives_back;  ///< its record has the time when it was made; see ring/layout.h for the reason
   bool how_long;
 };
 
@@ -103,7 +103,7 @@ Timing timing_of(std::uint32_t id) noexcept {
   }
 }
 
-/// `returned`: the ticks of the call's record, 0 where it has none.
+/// `returned`: the ticks of the call's record, 0 if it has none.
 void record_if_slow(const CallbackData& data, std::uint64_t returned) noexcept {
   if (returned == 0) returned = ticks(session.clock);
   if (call_ticks(data) != 0 && returned - call_ticks(data) >= kSlowTicks)
@@ -130,7 +130,7 @@ void on_pools(std::uint32_t id, const CallbackData& data, const NativeContext& c
     case id::MemFreeAsync_ptsz:
       return pool_memory_freed();
     case id::MemPoolTrimTo:
-    case id::MemFree_v2:  // of what a pool gave: the pool shrinks at once
+    case id::MemFree_v2:  // of a pool's memory: the pool shrinks at once
       pool_memory_freed();
       return check_pool_sizes(caller);
     case id::CtxSynchronize:
@@ -183,7 +183,7 @@ std::uint64_t number(const void* address) noexcept {
   return reinterpret_cast<std::uintptr_t>(address);
 }
 
-// By the context's number, from 1 on: the device + 1; 0 = not asked yet.
+// By the context's number, from 1 on: the device + 1; 0 = not queried yet.
 std::array<std::atomic<std::uint8_t>, 256> device_of_context;
 
 std::uint64_t on_allocation(std::uint32_t id, const CallbackData& data, const NativeContext& caller) noexcept {
@@ -248,7 +248,7 @@ void on_unmap(const CallbackData& data) noexcept {
   record_driver_call(DriverCall::unmap, -1, {unmap.address, unmap.bytes}, call_ticks(data));
 }
 
-/// `may_be_unknown`: not everything that such calls give back is recorded.
+/// `may_be_unknown`: some memory that such calls release was taken by unrecorded calls.
 void on_free(const CallbackData& data, std::uint64_t address, bool may_be_unknown) noexcept {
   record_driver_call(DriverCall::free, -1, {address, may_be_unknown ? 1U : 0U}, call_ticks(data));
 }
@@ -320,7 +320,7 @@ void on_given_back(std::uint32_t id, const CallbackData& data) noexcept {
         on_free(data, address, pools_are_used());
       return;
     case id::MemFreeAsync:
-    case id::MemFreeAsync_ptsz:  // takes what cuMemAlloc gave too
+    case id::MemFreeAsync_ptsz:  // also frees memory of cuMemAlloc
       return on_free(data, parameters<FreeParameters>(data).address, true);
     case id::MemFreeHost:
     case id::MemHostUnregister:

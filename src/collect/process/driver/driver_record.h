@@ -8,9 +8,9 @@
 
 namespace tidemark::process {
 
-/// A call that takes memory, with its stack: Python frames where they are recorded, and native ones always, because the
-/// library that called is the owner. `device` is -1 where there is none. Gives the ticks that it recorded, 0 where
-/// nothing is to be recorded.
+/// A call that takes memory, with its stack: Python frames if they are recorded, and native frames always, because the
+/// calling library is the owner. `device` is -1 if there is none. Returns the ticks that it recorded, 0 if recording is
+/// off.
 std::uint64_t record_driver_allocation(ring::DriverCall call, int device, std::initializer_list<std::uint64_t> numbers,
                                        const NativeContext& caller) noexcept;
 
@@ -24,11 +24,11 @@ void record_segment_taken(ring::DriverCall call, int device, std::initializer_li
 void record_segment_given_back(ring::DriverCall call, std::initializer_list<std::uint64_t> numbers,
                                std::uint64_t made) noexcept;
 
-/// A call that gives memory back was made at these ticks, or has returned: 0. In between its record may come.
+/// Sets the ticks at which a call that releases memory was made, and 0 once it has returned and was recorded.
 void set_driver_call_since(std::uint64_t made) noexcept;
 
-/// Tells the recording why memory of the driver is missing from it: `code` is one that query/words/data_quality.cpp
-/// knows, or an error.
+/// Adds the reason why memory of the driver is missing from the recording: `code` is a code of
+/// query/words/data_quality.cpp, or an error.
 void record_driver_loss(const char* code) noexcept;
 
 }  // namespace tidemark::process

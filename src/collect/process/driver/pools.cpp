@@ -11,22 +11,23 @@ namespace {
 
 /// A pool, or the memory of a device's graphs.
 struct Known {
-  std::atomic<std::uint64_t> key;    ///< 0 = never used, and no slot after it either; or one of those below
+  std::atomic<std::uint64_t> key;    ///< 0 = this slot and all after it were never used; or a key, or one of the
+                                     ///< constants below
   std::atomic<std::uint64_t> taken;  ///< bytes, as last recorded
-  std::atomic<Device> device;        ///< + 2; 0 = not known yet
-  std::atomic<int> lookers;          ///< threads that ask the driver about it
-  std::atomic<std::uint64_t> going;  ///< the key it had before kGoing
+  std::atomic<Device> device;        ///< device + 2; 0 = unknown
+  std::atomic<int> lookers;          ///< threads that are querying the driver about it
+  std::atomic<std::uint64_t> going;  ///< its key before kGoing
 };
 
-// No addresses of pools.
+// Values that are not addresses of pools.
 constexpr std::uint64_t kGone = 1;   // free again
 constexpr std::uint64_t kGoing = 2;  // its pool is about to be destroyed
 constexpr std::size_t kMaxPools = 128;
 Known known[kMaxPools];
-std::atomic<bool> any_used;  ///< since all were looked at
+std::atomic<bool> any_used;  ///< since all sizes were checked
 std::atomic<bool> graphs_allocate;
 
-constexpr std::uint64_t kGraphKey = std::uint64_t{0xFFFFFFFF} << 32;  // no address of a pool
+constexpr std::uint64_t kGraphKey = std::uint64_t{0xFFFFFFFF} << 32;  // not an address of a pool
 
 std::uint64_t key_of(MemoryPool pool) noexcept {
   return reinterpret_cast<std::uintptr_t>(pool);
@@ -44,8 +45,8 @@ Known* find(std::uint64_t key) noexcept {
   return nullptr;
 }
 
-/// Null when all slots are taken. Threads that meet a pool at the same time may take two slots for it: what is recorded
-/// is the same from both.
+/// Null if all slots are taken. Threads that add a pool at the same time may use two slots for it: both record the
+/// same.
 Known* find_or_add(std::uint64_t key) noexcept {
   if (Known* there = find(key); there != nullptr) return there;
   for (Known& entry : known) {
@@ -68,7 +69,7 @@ bool size_now(std::uint64_t key, Device device, std::uint64_t* bytes) noexcept {
   return driver.pool_attribute(reinterpret_cast<MemoryPool>(key), kPoolReservedNow, bytes) == kSuccess;
 }
 
-// Another thread may change the pool meanwhile: whoever wrote last looks again.
+// Another thread may change the pool meanwhile: the thread that wrote last checks again.
 void look_at(Known& entry, std::uint64_t key, const NativeContext& caller) noexcept {
   const Device device = device_of(entry);
   for (int tries = 0; tries < 4; ++tries) {
@@ -89,8 +90,8 @@ bool is_going(const Known& entry, std::uint64_t key) noexcept {
   return entry.key.load() == kGoing && entry.going.load() == key;
 }
 
-/// The driver must not be asked about a pool that is no more. A forked child may wait for a thread that it has not:
-/// half a second, not for ever.
+/// The driver must not be queried about a destroyed pool. A forked child may wait for a thread that it does not have:
+/// therefore at most half a second.
 void wait_for_lookers(const Known& entry) noexcept {
   constexpr timespec kShort = {0, 50'000};
   for (int tries = 0; tries < 10'000 && entry.lookers.load() != 0; ++tries) ::nanosleep(&kShort, nullptr);
@@ -114,7 +115,7 @@ void pool_created(MemoryPool pool, Device device) noexcept {
 
 void pool_used(MemoryPool pool, Device device, const NativeContext& caller) noexcept {
   if (pool == nullptr && driver.device_pool(&pool, device) != kSuccess) return;
-  graph_memory_expected();  // captured, this becomes a node of a graph
+  graph_memory_expected();  // during capture, this becomes a node of a graph
   use(key_of(pool), device, caller);
 }
 

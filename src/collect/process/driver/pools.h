@@ -1,7 +1,7 @@
-// What stream-ordered pools and CUDA graphs have taken from each device.
+// Memory that stream-ordered pools and CUDA graphs have taken from each device.
 //
-// A pool takes memory from the device in large pieces and gives it back by itself at a later synchronization, so not
-// its allocations tell what it holds but the driver's own figure, which is asked for after calls that can change it.
+// A pool takes memory from the device in large pieces and releases it by itself at a later synchronization, so its size
+// does not follow from its allocations. It is the driver's own figure, queried after calls that can change it.
 // Thread-safe, without locks; calls the driver.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace tidemark::process::cuda {
 
-/// The functions of the driver that are asked; all found before the first call here.
+/// The functions of the driver that are called; all are looked up before the first call here.
 struct DriverFunctions {
   CtxGetDevice* context_device;
   DeviceGetMemPool* device_pool;
@@ -21,20 +21,20 @@ extern DriverFunctions driver;
 
 /// `device` is -1 for a pool of host memory.
 void pool_created(MemoryPool pool, Device device) noexcept;
-/// Memory was taken from the pool, or (null) from the device's current one. A pool that was not seen being created is
-/// taken for the device's.
+/// Memory was taken from the pool, or (null) from the device's current one. A pool without a recorded creation is
+/// assumed to be the device's.
 void pool_used(MemoryPool pool, Device device, const NativeContext& caller) noexcept;
-/// A graph with allocations was made: its memory is looked at after launches from now on.
+/// A graph with allocations was made: its memory is checked after launches from now on.
 void graph_memory_expected() noexcept;
 /// A graph was launched, or its memory trimmed.
 void graph_memory_used(Device device, const NativeContext& caller) noexcept;
-/// Memory was given back to a pool, which may shrink at the next synchronization.
+/// Memory was returned to a pool, which may shrink at the next synchronization.
 void pool_memory_freed() noexcept;
-/// Something was synchronized or trimmed.
+/// A synchronization or trim happened.
 void check_pool_sizes(const NativeContext& caller) noexcept;
-/// Before a pool is destroyed: the driver is not asked about it from here on. Waits for threads that are asking.
+/// Call it before a pool is destroyed: no thread queries it from here on. Waits for threads that are querying it.
 void pool_destroy_begins(MemoryPool pool) noexcept;
-/// It was destroyed, by a call made at these ticks.
+/// The pool was destroyed, by a call made at these ticks.
 void pool_destroyed(MemoryPool pool, std::uint64_t made) noexcept;
 /// The driver did not destroy it.
 void pool_destroy_failed(MemoryPool pool) noexcept;

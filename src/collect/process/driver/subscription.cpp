@@ -30,7 +30,7 @@ Cupti cupti;
 SubscriberHandle subscriber;
 std::atomic<bool> subscribed;
 
-// PyTorch's own comes first: it is loaded already. The others are where CUDA's installers put it.
+// PyTorch's own comes first: it is loaded already. The others are in the folders of CUDA's installers.
 constexpr const char* kCuptiNames[] = {
     "libcupti.so.13",
     "libcupti.so.12",
@@ -69,7 +69,7 @@ bool load_driver() noexcept {
          load(library, "cuDeviceGetGraphMemAttribute", &driver.graph_attribute);
 }
 
-/// Says `line` to the user; the recording gets `code`.
+/// Prints `line` to the user, and adds `code` to the recording.
 void tell(const char* code, const char* line) noexcept {
   say(line);
   record_driver_loss(code);
@@ -87,9 +87,9 @@ void tell_refused(Result result) noexcept {
   tell(code, line);
 }
 
-constexpr int kNotInitialized = 15;  // CUPTI_ERROR_NOT_INITIALIZED: there is no CUPTI in the process
+constexpr int kNotInitialized = 15;  // CUPTI_ERROR_NOT_INITIALIZED: the process has no CUPTI
 
-/// What all of them have in common, as registers hold it: at most four arguments, and a CUptiResult.
+/// The common calling convention of these functions: at most four arguments in registers, and a CUptiResult.
 using CuptiFunction = int(void*, void*, void*, void*);
 
 int pass_on(const char* symbol, const void* caller, const void* self, void* a, void* b, void* c, void* d) noexcept {
@@ -137,8 +137,8 @@ bool is_subscribed() noexcept {
   return subscribed.load(std::memory_order_acquire);
 }
 
-// An id that an older CUPTI does not know is refused alone: its driver has no such call either. A pool that is
-// destroyed in a pause must be heard of: the driver is asked about those that are known.
+// An older CUPTI refuses only ids that it does not know: its driver has no such call either. Destroyed pools must be
+// seen during a pause too: the driver is queried about all known pools.
 void enable_calls(bool on) noexcept {
   if (!subscribed.load(std::memory_order_acquire)) return;
   const int saved = errno;
@@ -173,7 +173,7 @@ TIDEMARK_HOOK int cuptiSubscribe(void* subscriber, void* callback, void* user_da
                                           user_data, nullptr);
 }
 
-// Of CUPTI 13.2 on, which lets several tools subscribe where the driver does too.
+// In CUPTI 13.2 on, which allows several subscribers if the driver does too.
 TIDEMARK_HOOK int cuptiSubscribe_v2(void* subscriber, void* callback, void* user_data, void* parameters) {
   return tidemark::process::cuda::pass_on("cuptiSubscribe_v2", __builtin_return_address(0),
                                           reinterpret_cast<const void*>(&cuptiSubscribe_v2), subscriber, callback,

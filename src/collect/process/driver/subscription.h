@@ -1,28 +1,28 @@
-// The one CUPTI subscription of this process: taken when the CUDA driver starts, left to whoever wants it later.
+// The only CUPTI subscription of this process: taken when the CUDA driver starts, released when another tool needs it.
 //
-// `tidemark run --driver on` names this library in CUDA_INJECTION64_PATH; the driver loads what is named there when it
-// is initialised, and calls InitializeInjection().
+// `tidemark run --driver on` sets CUDA_INJECTION64_PATH to this library; the driver loads that library when it is
+// initialized, and calls InitializeInjection().
 #pragma once
 
 namespace tidemark::process::cuda {
 
-/// Subscribes to the driver's memory calls. Where that is not possible, says why in one line and in the recording.
+/// Subscribes to the driver's memory calls. If that fails, prints the reason in one line and adds it to the recording.
 /// Called by the driver, once.
 void subscribe() noexcept;
 
-/// Whether the driver's calls are recorded, or would be if recording were not paused. Thread-safe.
+/// Whether the driver's calls are recorded, or would be without a pause. Thread-safe.
 [[nodiscard]] bool is_subscribed() noexcept;
 
-/// Switches the calls off while recording is paused, and on again; nothing without a subscription. Some microseconds.
-/// Thread-safe.
+/// Disables the calls while recording is paused, and enables them again; does nothing without a subscription. Some
+/// microseconds. Thread-safe.
 void enable_calls(bool on) noexcept;
 
-/// Ends the subscription for the benefit of another tool, says so in one line and in the recording. Thread-safe;
-/// nothing where there is none.
+/// Ends the subscription so that another tool can subscribe; prints one line and adds it to the recording. Thread-safe;
+/// does nothing without a subscription.
 void unsubscribe_for_tool() noexcept;
 
-/// From here on, whoever looks a subscribing function up in the CUPTI that contains `function` makes this library give
-/// way when he calls it. Once, after subscribing.
+/// From here on, a lookup of a subscribing function in the CUPTI that contains `function` returns a function of this
+/// library, which ends this subscription when it is called. Call it once, after subscribing.
 void watch_lookups(const void* function) noexcept;
 
 }  // namespace tidemark::process::cuda

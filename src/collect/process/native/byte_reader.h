@@ -7,7 +7,7 @@
 
 namespace tidemark::process {
 
-/// A readable range of memory, and the address that pc-relative values inside it are relative to (its own, except in
+/// A readable range of memory, and the base address for pc-relative values inside it (its own address, except in
 /// tests).
 struct Segment {
   const std::byte* bytes = nullptr;
@@ -17,7 +17,7 @@ struct Segment {
   [[nodiscard]] bool contains(std::uint64_t target) const { return target - address < size; }
 };
 
-/// A cursor over [begin, end) of a segment, as offsets. A read past the end gives 0, and from then on nothing but 0s.
+/// A cursor over [begin, end) of a segment, as offsets. A read past the end returns 0, and so do all later reads.
 class ByteReader {
  public:
   /// Pointer encodings, DW_EH_PE_*.
@@ -78,8 +78,8 @@ class ByteReader {
     }
   }
 
-  /// A pointer as DW_EH_PE_* says; `data_base` is what "datarel" is relative to. Indirect ones (a pointer to the
-  /// pointer) give the address of the pointer: the unwinder needs none of them.
+  /// A pointer with an encoding DW_EH_PE_*; `data_base` is the base for "datarel". Indirect pointers return the address
+  /// of the pointer: the unwinder needs none of them.
   std::uint64_t pointer(std::uint8_t encoding, std::uint64_t data_base) {
     if (encoding == kOmit) return 0;
     const std::uint64_t origin = address();

@@ -122,7 +122,7 @@ class Interpreter {
       return true;
     }
     const bool sets_register = opcode == kDefCfa || opcode == kDefCfaSf || opcode == kDefCfaRegister;
-    // An offset or register alone changes one half of a register rule, so there must be one.
+    // An offset or register alone changes one half of a register rule, so the current rule must be one.
     if (rules_.cfa_is_expression && opcode != kDefCfa && opcode != kDefCfaSf) return false;
     rules_.cfa_is_expression = false;
     if (sets_register) rules_.cfa_register = reader.uleb128();

@@ -7,21 +7,21 @@
 
 namespace tidemark::process {
 
-/// Where the value that a register had in the caller is.
+/// How to recover a register's value in the caller.
 struct RegisterRule {
   enum class Kind : std::uint8_t {
-    same,           ///< unchanged, also when nothing is said about it
+    same,           ///< unchanged, also the default
     undefined,      ///< not recoverable; for the return address: the outermost frame
     at_cfa,         ///< saved at CFA + offset
-    at_expression,  ///< saved at the address that an expression gives
-    other,          ///< in another register, or computed: not followed here
+    at_expression,  ///< saved at the address computed by an expression
+    other,          ///< in another register, or computed: not supported here
   };
   Kind kind = Kind::same;
   std::int64_t offset = 0;
   ByteRange expression;
 };
 
-/// The rules in force at an address, for the registers that a walk needs.
+/// The rules in force at an address, for the registers needed by a walk.
 struct FrameRules {
   bool cfa_is_expression = false;
   std::uint64_t cfa_register = 0;
@@ -37,7 +37,7 @@ inline constexpr std::uint64_t kFramePointerRegister = 6;
 inline constexpr std::uint64_t kStackPointerRegister = 7;
 inline constexpr std::uint64_t kReturnAddressRegister = 16;
 
-/// Rules at `pc`, which must be covered by `frame`. False when the instructions are malformed, use an unknown one or
+/// Rules at `pc`, which must be covered by `frame`. False if the instructions are malformed, use an unknown one or
 /// remember more states than a compiler nests.
 bool frame_rules_at(const Segment& segment, const FrameDescription& frame, std::uint64_t pc, FrameRules* out) noexcept;
 

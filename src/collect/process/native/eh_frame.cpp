@@ -19,7 +19,7 @@ ByteReader entry_at(const Segment& segment, std::uint64_t address, bool* wide) {
   return ByteReader(segment, begin, begin + static_cast<std::size_t>(length));
 }
 
-/// Reads the augmentation data that the letters of a CIE's string announce. False for a letter of unknown size before
+/// Reads the augmentation data described by the letters of a CIE's string. False for a letter of unknown size before
 /// the encoding is known.
 bool read_augmentation(const Segment& segment, ByteRange letters, ByteReader& reader, FrameDescription* out) {
   for (std::size_t at = letters.begin; at < letters.end; ++at) {
@@ -95,7 +95,7 @@ bool read_fde(const Segment& segment, std::uint64_t address, FrameDescription* o
   return true;
 }
 
-/// Where the table says the FDE of the last function that starts at or before `pc` is; 0 for none.
+/// The address in the table of the FDE of the last function that starts at or before `pc`; 0 for none.
 std::uint64_t search(const Segment& segment, std::uint64_t header_address, std::uint64_t pc) {
   if (!segment.contains(header_address)) return 0;
   ByteReader reader(segment, static_cast<std::size_t>(header_address - segment.address), segment.size);

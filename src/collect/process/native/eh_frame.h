@@ -14,7 +14,7 @@ struct ByteRange {
   std::size_t end = 0;
 };
 
-/// What a CIE and one FDE that refers to it say. The call frame instructions stay where they are.
+/// The content of a CIE and one FDE that refers to it. The call frame instructions are not copied.
 struct FrameDescription {
   std::uint64_t pc_begin = 0;
   std::uint64_t pc_end = 0;
@@ -28,8 +28,8 @@ struct FrameDescription {
   ByteRange fde_instructions;
 };
 
-/// The description that covers `pc`. `segment` holds both .eh_frame_hdr (at `header_address`) and .eh_frame. False when
-/// there is none, or when what is there is malformed or of an unknown kind. Reads nothing outside `segment`.
+/// The description that covers `pc`. `segment` holds both .eh_frame_hdr (at `header_address`) and .eh_frame. False if
+/// there is none, or it is malformed or of an unknown kind. Reads nothing outside `segment`.
 bool find_frame_description(const Segment& segment, std::uint64_t header_address, std::uint64_t pc,
                             FrameDescription* out) noexcept;
 

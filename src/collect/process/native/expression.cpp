@@ -122,7 +122,7 @@ class Evaluator {
     if (depth_ < 2) return false;
     const SymbolicValue right = stack_[--depth_];
     SymbolicValue& left = stack_[depth_ - 1];
-    // Of two values one may depend on a register, and only a sum of it with a constant keeps the form.
+    // One of the two values may depend on a register, and only its sum with a constant keeps the form.
     if (opcode == kPlus && left.base == Base::none) {
       if (right.dereferenced) return false;
       left = {right.base, false, add(left.offset, right.offset)};

@@ -1,4 +1,4 @@
-// DWARF expressions as they occur in call frame information, worked out without the registers.
+// DWARF expressions in call frame information, evaluated without the registers.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,9 @@ struct SymbolicValue {
   std::int64_t offset = 0;
 };
 
-/// The value of an expression over rbp, rsp and the known `pc`, when it has one of the forms above. Covers what
-/// compilers and linkers write: realigned stacks (*(rbp - 8)), signal frames (*(rsp + 160)), PLT stubs (rsp + 8 + a
-/// test of pc).
+/// The value of an expression over rbp, rsp and the known `pc`, if it has one of the forms above. Covers the
+/// expressions that compilers and linkers write: realigned stacks (*(rbp - 8)), signal frames (*(rsp + 160)), PLT stubs
+/// (rsp + 8 + a test of pc).
 bool evaluate_expression(const Segment& segment, ByteRange expression, std::uint64_t pc, SymbolicValue* out) noexcept;
 
 }  // namespace tidemark::process

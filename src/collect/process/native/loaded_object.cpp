@@ -9,9 +9,9 @@
 namespace tidemark::process {
 namespace {
 
-constexpr std::size_t kPage = 4096;  // the smallest: one page at the start of an object is always mapped
+constexpr std::size_t kPage = 4096;  // the smallest: at least one page of an object is always mapped
 
-/// Program headers of an object whose first page holds its ELF header (all that linkers write by default).
+/// Program headers of an object with its ELF header in its first page (the default of all linkers).
 bool read_headers(LoadedObject* object) {
   const auto* start = reinterpret_cast<const std::byte*>(object->start);
   ElfW(Ehdr) header;
@@ -55,8 +55,8 @@ bool find_with_lock(std::uintptr_t address, LoadedObject* out) {
   return dl_iterate_phdr(visit_object, &search) != 0;
 }
 
-// `dl_find_object` of glibc 2.35 and later. Declared here, because the headers that the library is made with may be
-// older than the C library that it runs with.
+// `dl_find_object` of glibc 2.35 and later. Declared here, because the headers at build time may be older than the C
+// library at run time.
 struct FoundObject {
   unsigned long long flags;
   void* map_start;
@@ -73,8 +73,8 @@ static_assert(sizeof(FoundObject) == sizeof(dl_find_object) &&
 using FindObject = int (*)(void* address, FoundObject* result);
 std::atomic<FindObject> find_object{nullptr};
 
-// dlsym takes the loader's lock: it is called once, early. Looked up by name, so that the library loads with an older C
-// library too.
+// dlsym takes the loader's lock: it is called once, early. Looked up by name, so that the library also loads with an
+// older C library.
 [[gnu::constructor]] void look_up_find_object() {
   find_object.store(reinterpret_cast<FindObject>(dlsym(RTLD_DEFAULT, "_dl_find_object")), std::memory_order_relaxed);
 }

@@ -8,8 +8,8 @@
 namespace tidemark::process {
 namespace {
 
-/// Copies the descriptor of NT_GNU_BUILD_ID out of a note segment; notes are padded to 4 bytes, or 8 where the segment
-/// says so.
+/// Copies the descriptor of NT_GNU_BUILD_ID from a note segment; notes are padded to the segment's alignment, 4 or 8
+/// bytes.
 bool read_build_id(const Segment& segment, std::uintptr_t address, std::size_t size, std::size_t alignment,
                    NativeModule* out) {
   const std::size_t begin = address - segment.address;
@@ -48,7 +48,7 @@ void find_build_id(const LoadedObject& object, NativeModule* out) {
   }
 }
 
-/// The executable has no name in the loader; the kernel's link says where it was started from.
+/// The executable has no name in the loader; the kernel's link has the path from which it was started.
 bool read_executable_path(NativeModule* out) {
   const ssize_t length = readlink("/proc/self/exe", out->path_buffer, sizeof out->path_buffer - 1);
   if (length <= 0) return false;
@@ -56,7 +56,7 @@ bool read_executable_path(NativeModule* out) {
   return true;
 }
 
-/// A library opened by a relative path, taken from the present working directory.
+/// A library opened by a relative path, resolved in the current working directory.
 bool make_absolute(const char* name, NativeModule* out) {
   if (getcwd(out->path_buffer, sizeof out->path_buffer) == nullptr) return false;
   const std::size_t directory = std::strlen(out->path_buffer);

@@ -9,8 +9,8 @@
 
 namespace tidemark::process {
 
-/// Two entries a set. An entry is one word, so a race can lose a rule but never mix two. The key is mixed by a
-/// multiplication that can be undone, and set number and tag together hold all of its 47 bits: a hit is never false.
+/// Two entries a set. An entry is one word, so a race can lose a rule but never mix two. The key is mixed by an
+/// invertible multiplication, and set number and tag together hold all of its 47 bits: a hit is always right.
 /// Thread-safe. Constant-initialized: may be used before constructors run.
 class RuleCache {
  public:
@@ -20,7 +20,7 @@ class RuleCache {
   static constexpr std::size_t kWays = 2;
   static constexpr std::size_t kEntries = kWays << kSetBits;
 
-  /// A packed rule (higher bits are to be ignored), or 0. `pc` must be below 2^47.
+  /// A packed rule (ignore the higher bits), or 0. `pc` must be below 2^47.
   [[nodiscard]] std::uint64_t find(std::uint64_t pc) const noexcept {
     const std::uint64_t key = mix(pc);
     const auto& set = sets_[key >> kTagBits];

@@ -2,7 +2,7 @@
 
 #include "collect/process/native/unwinder.h"
 
-// Where the main thread's stack ended when the program was entered; the dynamic loader of glibc exports it.
+// The end of the main thread's stack at program start; exported by the dynamic loader of glibc.
 extern "C" void* __libc_stack_end __attribute__((weak));  // NOLINT(bugprone-reserved-identifier)
 
 namespace tidemark::process {
@@ -28,7 +28,7 @@ StackBounds native_stack_bounds() noexcept {
   const bool known = pthread_attr_getstack(&attributes, &low, &size) == 0;
   pthread_attr_destroy(&attributes);
   const auto begin = reinterpret_cast<std::uintptr_t>(low);
-  // Elsewhere: a coroutine or a signal handler on a stack of its own.
+  // A coroutine or a signal handler runs on another stack.
   if (!known || here < begin || here >= begin + size) return {};
   return {begin, (begin + size) & ~std::uintptr_t{7}};
 }

@@ -19,7 +19,7 @@ bool stack_value(const Segment& segment, const RegisterRule& rule, std::uint64_t
          value.base == Base::stack_pointer && !value.dereferenced && value.offset == offset;
 }
 
-/// The C library's trampoline describes the kernel's frame register by register. Only that one layout is followed.
+/// The C library's trampoline describes the kernel's frame register by register. Only that layout is supported.
 UnwindRule signal_rule(const Segment& segment, const FrameRules& rules, std::uint64_t pc) {
   SymbolicValue cfa;
   const bool known = rules.cfa_is_expression && evaluate_expression(segment, rules.cfa_expression, pc, &cfa) &&
@@ -79,8 +79,8 @@ void set_saved_fp(const Segment& segment, const RegisterRule& rule, std::uint64_
 
 UnwindRule unwind_rule(const Segment& segment, const FrameRules& rules, bool signal_frame, std::uint64_t pc) noexcept {
   if (signal_frame) return signal_rule(segment, rules, pc);
-  // A call leaves the return address just below the CFA. Anything else is the outermost frame (undefined), or code that
-  // moves its return address about.
+  // A call leaves the return address just below the CFA. Any other rule is the outermost frame (undefined), or code
+  // that moves its return address.
   const RegisterRule& ra = rules.return_address;
   if (ra.kind != RegisterRule::Kind::at_cfa || ra.offset != -8) return kEnd;
   if (rules.stack_pointer.kind != RegisterRule::Kind::same) return kEnd;

@@ -13,9 +13,9 @@ struct UnwindRule {
     sp_offset,            ///< CFA = rsp + cfa_offset
     fp_offset,            ///< CFA = rbp + cfa_offset
     fp_indirect,          ///< CFA = *(rbp + cfa_offset): functions that realign their stack
-    frame_pointer_chain,  ///< nothing is known about this address: try the chain of frame pointers
+    frame_pointer_chain,  ///< no rule for this address: try the chain of frame pointers
     signal_frame,         ///< the registers are in the ucontext_t at rsp
-    end,                  ///< the outermost frame, or a rule that cannot be followed
+    end,                  ///< the outermost frame, or an unsupported rule
   };
   enum class SavedFp : std::uint8_t {
     same,     ///< rbp still holds the caller's value
@@ -59,11 +59,11 @@ inline constexpr std::int64_t kSignalFrameFp = 120;
 inline constexpr std::int64_t kSignalFrameSp = 160;
 inline constexpr std::int64_t kSignalFramePc = 168;
 
-/// What the frame rules in force at `pc` mean for a walk that knows rsp, rbp and the stack. Rules that need more are
-/// `end`, a frame pointer that needs more is `unknown`.
+/// Converts the frame rules in force at `pc` for a walk that has rsp, rbp and the stack. Rules that need more become
+/// `end`, a frame pointer that needs more becomes `unknown`.
 UnwindRule unwind_rule(const Segment& segment, const FrameRules& rules, bool signal_frame, std::uint64_t pc) noexcept;
 
-/// The rule at `pc` in a module whose .eh_frame_hdr and .eh_frame lie in `segment`.
+/// The rule at `pc` in a module with its .eh_frame_hdr and .eh_frame in `segment`.
 UnwindRule unwind_rule_at(const Segment& segment, std::uint64_t header_address, std::uint64_t pc) noexcept;
 
 }  // namespace tidemark::process

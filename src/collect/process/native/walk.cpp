@@ -19,7 +19,7 @@ struct Frame {
   std::uintptr_t fp_place;  ///< where fp was read: an address of the stack, or one of the above
 };
 
-/// Notes what a walk depends on, where somebody wants to know.
+/// Records the inputs of a walk, if requested.
 class Notes {
  public:
   explicit Notes(WalkRecord* record) : record_(record) {}
@@ -53,7 +53,7 @@ class StackReader {
     return address % sizeof(std::uintptr_t) == 0 && address - low_ <= room_ - sizeof(std::uintptr_t);
   }
 
-  /// Of an address that holds() has accepted, so never null.
+  /// `address` was accepted by holds(), so it is never null.
   static std::uintptr_t word(std::uintptr_t address) {
     return *reinterpret_cast<const std::uintptr_t*>(address);  // NOLINT(clang-analyzer-*Dereference)
   }
@@ -80,7 +80,7 @@ bool plausible_code(std::uintptr_t pc) {
   return pc >= kLowestCode && pc < std::uintptr_t{1} << kAddressBits;
 }
 
-/// The caller by the frame pointer: the saved one lies at it, the return address above.
+/// Finds the caller by the frame pointer: the saved one is stored at it, the return address above.
 bool step_by_frame_pointer(Frame& frame, const StackReader& stack) {
   if (!stack.holds(frame.fp) || !stack.holds(frame.fp + 8)) return false;
   frame = {code_address(StackReader::word(frame.fp + 8)), frame.fp + 16, StackReader::word(frame.fp), frame.fp};
@@ -93,7 +93,7 @@ constinit RuleCache cache;
 
 [[gnu::noinline, gnu::cold]] std::uint32_t work_out_rule(std::uintptr_t pc) {
   UnwindRule rule{UnwindRule::Kind::frame_pointer_chain, UnwindRule::SavedFp::same, 0, 0};
-  // A return address can be the first byte of the next function when the call does not return.
+  // The return address can be the first byte of the next function if the call does not return.
   LoadedObject object;
   if (find_loaded_object(pc - 1, &object)) {
     if (const auto* header = object.header(PT_GNU_EH_FRAME)) {
@@ -111,8 +111,8 @@ std::uint32_t rule_for(std::uintptr_t pc) {
   return __builtin_expect(rule != 0, 1) ? static_cast<std::uint32_t>(rule) : work_out_rule(pc);
 }
 
-/// Code without rules may use rbp for anything. What its frame pointer leads to is believed when it is in code with
-/// rules, or the chain goes on plausibly.
+/// Code without rules may use rbp for anything. The caller found by its frame pointer is accepted if it is in code with
+/// rules, or the chain continues plausibly.
 bool step_without_rule(Frame& frame, const StackReader& stack) {
   if (!step_by_frame_pointer(frame, stack)) return false;
   return unpack(rule_for(frame.pc)).kind != UnwindRule::Kind::frame_pointer_chain ||

@@ -33,7 +33,7 @@ const WalkRecord* WalkMemo::find(const NativeContext& context, std::uintptr_t st
   for (int tries = 0; *link != 0 && tries < kLongestChain; ++tries) {
     WalkRecord* record = at(*link);
     if (still_holds(*record, context, stop_low)) {
-      if (link != &first) {  // what was found last is looked for first
+      if (link != &first) {  // moves the latest hit to the front
         const std::uint32_t number = *link;
         *link = record->next;
         record->next = first;
@@ -48,7 +48,7 @@ const WalkRecord* WalkMemo::find(const NativeContext& context, std::uintptr_t st
 
 WalkRecord* WalkMemo::new_record() noexcept {
   if (capacity() - used_ < sizeof(WalkRecord)) return nullptr;
-  return ::new (bytes_ + used_) WalkRecord;  // every field is the walk's to set
+  return ::new (bytes_ + used_) WalkRecord;  // the walk sets every field
 }
 
 void WalkMemo::keep(WalkRecord* record) noexcept {

@@ -1,9 +1,8 @@
-// A set of addresses of objects, in memory that starts out zero. Lock-free, any thread.
+// A set of addresses of objects, in zero-initialized memory. Lock-free, any thread.
 //
 // It holds 32-bit tags in buckets of eight, 256 KiB of zero pages until used. A tag is the address without its four low
-// bits (objects are 16-byte aligned), cut to 32: two live objects 64 GiB apart could share one. A bucket without room
-// gets the tag that matches everything. So the set may say of an address that it is there when it is not, never the
-// reverse.
+// bits (objects are 16-byte aligned), cut to 32: two live objects 64 GiB apart could share one. A full bucket gets the
+// tag that matches everything. So there can be false positives, but no false negatives.
 #pragma once
 
 #include <atomic>
@@ -14,7 +13,7 @@ namespace tidemark::process {
 
 class AddressSet {
  public:
-  /// True when the address was not there.
+  /// True if the address was not in the set.
   bool insert(std::uintptr_t address) noexcept {
     const std::uint32_t tag = tag_of(address);
     Bucket& bucket = bucket_of(tag);
@@ -27,7 +26,7 @@ class AddressSet {
     return true;
   }
 
-  /// True when the address was there. What the bucket matched besides is forgotten with it.
+  /// True if the address was in the set. Other addresses that match the tag are removed with it.
   bool erase(std::uintptr_t address) noexcept {
     const std::uint32_t tag = tag_of(address);
     bool found = false;

@@ -9,9 +9,9 @@
 namespace tidemark::process {
 namespace {
 
-// A death takes the address out before it raises the generation. That loses nothing, even when its tag stood for
-// another object too: whoever learned a meaning before must forget it when the generation changes. A set that says too
-// much makes one generation too many.
+// A death removes the address before it raises the generation. This is safe even if its tag stood for another object
+// too: all meanings learned before must be forgotten when the generation changes. A false positive only causes an extra
+// generation.
 constinit AddressSet watched;
 constinit std::atomic<std::uint64_t> generation{1};
 constinit std::atomic<void (*)(void*)> original_dealloc{nullptr};
@@ -29,7 +29,7 @@ void dealloc_code(void* code) {
 }  // namespace
 
 void watch_code_deaths(std::uintptr_t code_type) noexcept {
-  // The GIL is not held: other threads may be calling through the slot, which is why it changes in one store.
+  // The GIL is not held: other threads may be calling through the slot, so it changes in one store.
   std::atomic_ref<void (*)(void*)> slot(*reinterpret_cast<void (**)(void*)>(code_type + kTypeDealloc));
   original_dealloc.store(slot.load());
   slot.store(dealloc_code);

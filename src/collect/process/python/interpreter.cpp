@@ -26,8 +26,8 @@ int note_libpython(dl_phdr_info* info, std::size_t, void* data) {
   return 1;
 }
 
-// Where to look for the interpreter's symbols. Programs that embed Python may load it with RTLD_LOCAL: then it is found
-// by its name. The reference taken to it is kept, for we are about to point into it.
+// The scope in which to look for the interpreter's symbols. Programs that embed Python may load it with RTLD_LOCAL:
+// then it is found by its name. The reference to it is kept, because this library will hold pointers into it.
 void* interpreter_scope() {
   if (dlsym(RTLD_DEFAULT, "Py_GetVersion") != nullptr) return RTLD_DEFAULT;
   LibraryName found{};
@@ -46,7 +46,7 @@ std::uintptr_t data_at(void* scope, const char* name) {
   return reinterpret_cast<std::uintptr_t>(dlsym(scope, name));
 }
 
-// Sets `function`. False when the interpreter does not have it.
+// Sets `function`. False if the interpreter does not have it.
 template <typename Function>
 bool find_function(void* scope, const char* name, Function** function) {
   *function = function_at<Function>(scope, name, nullptr);
@@ -82,7 +82,7 @@ void parse_version(const char* text, Interpreter* out) {
   if (numbers[0] < 256 && numbers[1] < 256) out->version = static_cast<std::uint16_t>(numbers[0] << 8 | numbers[1]);
 }
 
-// The executable segment that an address lies in.
+// The executable segment that contains an address.
 struct Segment {
   std::uintptr_t address;
   std::uintptr_t low, high;
@@ -102,9 +102,9 @@ int note_segment(dl_phdr_info* info, std::size_t, void* data) {
   return 0;
 }
 
-// The eval function takes 35 to 55 KiB when it is in one piece. Newer compilers leave an entry of 1 or 2 KiB and put
-// the rest elsewhere without a name, and interpreters built with tail calls run in a function for each instruction. Of
-// those all code of the interpreter is taken.
+// The eval function takes 35 to 55 KiB if it is in one piece. Newer compilers leave an entry of 1 or 2 KiB and move the
+// rest elsewhere without a name, and interpreters built with tail calls have a function for each instruction. For
+// these, the range is all code of the interpreter.
 constexpr std::uintptr_t kWholeEvalFunction = 8192;
 
 void find_eval_range(void* scope, Interpreter* out) {
@@ -124,7 +124,7 @@ void find_eval_range(void* scope, Interpreter* out) {
 constexpr unsigned kFramesChecked = 64;
 constexpr std::int64_t kLongestText = 1 << 20;  // of a file or function name; longer ones mean a wrong offset
 
-// From 3.13 on the interpreter publishes its own offsets for debuggers.
+// From 3.13 on, the interpreter publishes its own offsets for debuggers.
 bool debug_offsets_agree(const Layout& layout, std::uintptr_t runtime) noexcept {
   if (layout.debug_thread == 0) return true;
   char cookie[8];
@@ -144,7 +144,7 @@ bool debug_offsets_agree(const Layout& layout, std::uintptr_t runtime) noexcept 
          code[kDebugCodeBytecode] == layout.code_bytecode;
 }
 
-// Whether the object that the field at `address` points to has a type with this flag, and a believable length.
+// Whether the field at `address` points to an object that has a type with this flag, and a plausible length.
 bool holds(std::uintptr_t address, std::uint64_t type_flag) noexcept {
   std::uintptr_t object = 0, type = 0;
   std::uint64_t flags = 0;
@@ -165,7 +165,7 @@ bool code_fits(const Layout& layout, const Interpreter& interpreter, std::uintpt
          safe_load(code + layout.code_first_line, &first_line) && first_line >= 0;
 }
 
-// The instruction must lie in the bytecode (prev_instr of 3.11 and 3.12 may stand one unit before it).
+// The instruction must be in the bytecode (prev_instr of 3.11 and 3.12 may be one unit before it).
 bool instruction_fits(const Layout& layout, std::uintptr_t frame, std::uintptr_t code) noexcept {
   if (layout.style == FrameStyle::frame_objects) {
     std::int32_t last = 0;

@@ -1,4 +1,4 @@
-// The CPython of this process: its version and the few symbols of it that a stack walk needs.
+// The CPython of this process: its version and the few symbols that a stack walk needs.
 #pragma once
 
 #include <cstddef>
@@ -8,16 +8,16 @@
 
 namespace tidemark::process {
 
-/// Functions that look into objects. They need the GIL, and on objects of the built-in types run no Python code.
+/// Functions that read objects. They need the GIL, and on objects of built-in types run no Python code.
 struct ObjectFunctions {
   void* (*modules)();                             ///< PyImport_GetModuleDict; borrowed
   void* (*module_dict)(void*);                    ///< PyModule_GetDict; borrowed
   void* (*attribute)(void*, const char*);         ///< PyObject_GetAttrString; new
   void* (*dict_item)(void*, void*);               ///< PyDict_GetItem; borrowed
   void* (*dict_item_string)(void*, const char*);  ///< PyDict_GetItemString; borrowed
-  std::ptrdiff_t (*list_size)(void*);             ///< PyList_Size; -1 where it is none
+  std::ptrdiff_t (*list_size)(void*);             ///< PyList_Size; -1 if it is not a list
   void* (*list_item)(void*, std::ptrdiff_t);      ///< PyList_GetItem; borrowed
-  std::ptrdiff_t (*tuple_size)(void*);            ///< PyTuple_Size; -1 where it is none
+  std::ptrdiff_t (*tuple_size)(void*);            ///< PyTuple_Size; -1 if it is not a tuple
   void* (*tuple_item)(void*, std::ptrdiff_t);     ///< PyTuple_GetItem; borrowed
   long (*as_long)(void*);                         ///< PyLong_AsLong
   void (*release)(void*);                         ///< Py_DecRef
@@ -26,8 +26,8 @@ struct ObjectFunctions {
   bool complete;                                  ///< all were found
 };
 
-/// Found once and constant from then on. No Python header is used: pointers to the interpreter's objects are `void*` or
-/// addresses.
+/// Looked up once and constant from then on. No Python header is used: pointers to the interpreter's objects are
+/// `void*` or addresses.
 struct Interpreter {
   void* scope;  ///< for dlsym
   // Each of these reads a variable or two: none takes a lock or needs the GIL.
@@ -44,18 +44,18 @@ struct Interpreter {
   bool ordinary;                       ///< all symbols found; neither a debug nor a free-threaded build
 };
 
-/// Fills `*out` and returns true when this process has a CPython, initialized or not. Takes the dynamic loader's lock.
+/// Fills `*out` and returns true if this process has a CPython, initialized or not. Takes the dynamic loader's lock.
 bool find_interpreter(Interpreter* out) noexcept;
 
 enum class Verdict : std::uint8_t {
-  no_frames,  ///< the calling thread runs no Python function: nothing to compare with
+  no_frames,  ///< the calling thread runs no Python function to compare with
   fits,
   differs,
 };
 
-/// Compares the layout with what the interpreter says about itself (_Py_DebugOffsets from 3.13 on, sizes of its types,
-/// PyThreadState_GetInterpreter) and with the frames and code objects of the calling thread. Never faults: whatever the
-/// layout points at is read through system calls. Slow (microseconds). May change errno.
+/// Compares the layout with the interpreter's own data (_Py_DebugOffsets from 3.13 on, sizes of its types,
+/// PyThreadState_GetInterpreter) and with the frames and code objects of the calling thread. Never faults: everything
+/// the layout points at is read through system calls. Slow (microseconds). May change errno.
 Verdict verify_layout(const Layout& layout, const Interpreter& interpreter) noexcept;
 
 }  // namespace tidemark::process

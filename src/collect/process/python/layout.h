@@ -1,9 +1,10 @@
-// Where CPython keeps what a stack walk needs, one row for each minor version. The only place with such numbers.
+// Offsets of the CPython fields that a stack walk reads, one row for each minor version. The only place with such
+// numbers.
 //
 // Sources: Include/cpython/{pystate,frameobject,code,unicodeobject}.h and
 // Include/internal/pycore_{frame,interpframe_structs}.h of each version; tests/unit/collect/python/layout_test.cpp
-// compares the rows with the headers of installed versions. They hold for ordinary 64-bit builds: not for Py_DEBUG,
-// Py_TRACE_REFS or free-threaded ones.
+// compares the rows with the headers of installed versions. They are valid for ordinary 64-bit builds: not for
+// Py_DEBUG, Py_TRACE_REFS or free-threaded ones.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +23,7 @@ enum class FrameStyle : std::uint8_t {
   interpreter_frames,  ///< 3.13, 3.14: _PyInterpreterFrame from tstate->current_frame; instr_ptr
 };
 
-/// Offsets in bytes. 0 where the version has no such field and nothing reads it.
+/// Offsets in bytes. 0 if the version has no such field and it is not read.
 struct Layout {
   std::uint16_t version;  ///< 0x030B is 3.11
   FrameStyle style;
@@ -37,8 +38,8 @@ struct Layout {
   std::uint16_t frame_code;
   std::uint16_t frame_instruction;
   std::uint16_t frame_owner;
-  std::uint16_t frame_first_local;  ///< localsplus[0]: the first argument, unless a cell has taken its place
-  std::uint8_t tag_mask;            ///< bits of these two that are no part of the address (_PyStackRef, 3.14)
+  std::uint16_t frame_first_local;  ///< localsplus[0]: the first argument, unless a cell has replaced it
+  std::uint8_t tag_mask;            ///< bits of these two that are not part of the address (_PyStackRef, 3.14)
 
   // PyCodeObject
   std::uint16_t code_basic_size;  ///< PyCode_Type.tp_basicsize
@@ -111,7 +112,7 @@ constexpr bool matches_walked_versions() {
 }
 static_assert(matches_walked_versions(), "ring::kWalkedPythons names the rows above");
 
-// The same in every version listed.
+// Equal in every version listed.
 inline constexpr std::size_t kObjectType = 8;        ///< PyObject::ob_type
 inline constexpr std::size_t kObjectSize = 16;       ///< PyVarObject::ob_size
 inline constexpr std::size_t kTypeBasicSize = 32;    ///< PyTypeObject::tp_basicsize

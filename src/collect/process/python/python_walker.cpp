@@ -18,10 +18,10 @@ namespace {
 
 // ---- the walk itself, one instance for each row of the layout table so that every offset is a constant ----
 
-// The state of the calling thread, or 0 when it has none that may be read.
+// The state of the calling thread, or 0 if it has none that may be read.
 inline std::uintptr_t readable_thread_state(const Interpreter& interpreter) noexcept {
   void* thread = interpreter.this_thread_state();
-  // A finalizing interpreter frees the states of all other threads while those still run. Then only the thread that
+  // A finalizing interpreter frees the states of all other threads while they still run. Then only the thread that
   // holds the GIL is known to have kept its own.
   if (__builtin_expect(interpreter.is_finalizing() != 0, 0) && interpreter.current_thread_state() != thread) return 0;
   return reinterpret_cast<std::uintptr_t>(thread);
@@ -38,14 +38,14 @@ std::uintptr_t innermost_frame(std::uintptr_t thread) noexcept {
   return frame;
 }
 
-// What comes after `frame` on the way out, or 0.
+// The next outer frame after `frame`, or 0.
 template <std::size_t kRow>
 std::uintptr_t next_frame(std::uintptr_t frame) noexcept {
   return load<std::uintptr_t>(frame + kLayouts[kRow].frame_previous);
 }
 
-// Frames lie on a stack of their own, outer ones below. In a training step most of it has left the first-level cache:
-// fetching so far ahead, two lines for each frame, takes a third off a walk there and costs nothing when all is near.
+// Frames have their own stack, outer ones below. In a training step most of it has left the first-level cache: fetching
+// this far ahead, two lines for each frame, makes a walk a third faster there and costs nothing if all is cached.
 constexpr std::uintptr_t kFetchAhead = 1024;
 constexpr std::uintptr_t kCacheLine = 64;
 
@@ -53,7 +53,7 @@ inline void prefetch(std::uintptr_t address) noexcept {
   __builtin_prefetch(reinterpret_cast<const void*>(address));
 }
 
-// At the innermost frame: fetches what prefetch_outer() will be too late for.
+// Called at the innermost frame: fetches frames that are too near for prefetch_outer().
 template <std::size_t kRow>
 void prefetch_first(std::uintptr_t frame) noexcept {
   if constexpr (kLayouts[kRow].style != FrameStyle::frame_objects) {
@@ -61,7 +61,7 @@ void prefetch_first(std::uintptr_t frame) noexcept {
   }
 }
 
-// At each frame.
+// Called at each frame.
 template <std::size_t kRow>
 void prefetch_outer(std::uintptr_t frame) noexcept {
   if constexpr (kLayouts[kRow].style != FrameStyle::frame_objects) {
@@ -80,7 +80,7 @@ std::uintptr_t first_local_of(std::uintptr_t frame) noexcept {
   return load<std::uintptr_t>(frame + kLayouts[kRow].frame_first_local) & ~std::uintptr_t{kLayouts[kRow].tag_mask};
 }
 
-// Reads one frame; false for frames that are no Python function's, or not yet (as _PyFrame_IsIncomplete).
+// Reads one frame; false if it is not a Python function's, or is incomplete (as _PyFrame_IsIncomplete).
 template <std::size_t kRow>
 bool read_frame(std::uintptr_t frame, PythonFrame* out) noexcept {
   constexpr const Layout& kLayout = kLayouts[kRow];
@@ -125,7 +125,7 @@ std::size_t walk_frames(const Interpreter& interpreter, PythonFrame* frames, std
   return count;
 }
 
-// See python_outermost_module(). A thread that is being made may have no frames yet.
+// See python_outermost_module(). A thread that is being created may have no frames yet.
 template <std::size_t kRow>
 std::uintptr_t outermost_module(std::uintptr_t thread) noexcept {
   if (load<std::uintptr_t>(thread + kLayouts[kRow].thread_frame) == 0) return 0;
@@ -137,8 +137,8 @@ std::uintptr_t outermost_module(std::uintptr_t thread) noexcept {
   return module;
 }
 
-// Whether a frame is left out follows from its code and instruction, so neither the owner nor the code object has to
-// be read: each would be another cache line. The first local is in the line behind the frame's header.
+// Whether a frame is skipped follows from its code and instruction, so neither the owner nor the code object has to be
+// read: each would be another cache line. The first local is in the line after the frame's header.
 template <std::size_t kRow>
 PythonStackKey key_of_frames(const Interpreter& interpreter, std::size_t capacity) noexcept {
   constexpr const Layout& kLayout = kLayouts[kRow];
@@ -168,9 +168,9 @@ PythonStackKey key_of_frames(const Interpreter& interpreter, std::size_t capacit
   return key;
 }
 
-// ---- what it is called from ----
+// ---- public functions ----
 
-// searching ⇄ busy → found ⇄ busy → supported or unsupported. A thread that finds another one busy answers `absent`.
+// searching ⇄ busy → found ⇄ busy → supported or unsupported. A thread that finds another one busy returns `absent`.
 enum class Phase : std::uint8_t { searching, busy, found, supported, unsupported };
 
 using Walk = std::size_t (*)(const Interpreter&, PythonFrame*, std::size_t, bool*) noexcept;
@@ -190,7 +190,7 @@ std::uintptr_t no_module(std::uintptr_t) noexcept {
   return 0;
 }
 
-// `own_interpreter` and `own_layout` are written while busy and constant once the phase says found.
+// `own_interpreter` and `own_layout` are written while busy and constant from phase `found` on.
 constinit Interpreter own_interpreter{};
 constinit const Layout* own_layout = nullptr;
 constinit std::atomic<Phase> phase{Phase::searching};
@@ -209,8 +209,8 @@ void use_row(std::size_t index, std::index_sequence<kRow...>) {
   stack_key.store(kStackKeys[index], std::memory_order_release);
 }
 
-// A search takes the loader's lock and a microsecond. A program without Python asks at each event: look at calls 1, 2,
-// 4, 8, … and then at every 4096th.
+// A search takes the loader's lock and a microsecond. A program without Python calls this at each event: search at
+// calls 1, 2, 4, 8, … and then at every 4096th.
 bool search_is_due() {
   const std::uint32_t number = searches.fetch_add(1, std::memory_order_relaxed) + 1;
   return (number & (number - 1)) == 0 || number % 4096 == 0;
@@ -236,7 +236,7 @@ Phase verify() {
   return Phase::supported;
 }
 
-// Takes the next step if no other thread is at it; returns the phase reached.
+// Takes the next step unless another thread is taking it; returns the phase reached.
 Phase advance(Phase from, Phase (*step)()) {
   if (!phase.compare_exchange_strong(from, Phase::busy)) return from;
   const int saved_errno = errno;
@@ -396,7 +396,7 @@ bool has_type_flag(std::uintptr_t object, std::uint64_t flag) noexcept {
   return (load<std::uint64_t>(load<std::uintptr_t>(object + kObjectType) + kTypeFlags) & flag) != 0;
 }
 
-// Characters of a str (PEP 393): behind its header when compact, else where its last field points.
+// Characters of a str (PEP 393): after its header if compact, else at the address in its last field.
 bool read_text(const Layout& layout, std::uintptr_t text, PythonText* out) noexcept {
   if (!has_type_flag(text, kStringSubclassFlag)) return false;
   const auto state = load<std::uint32_t>(text + kStringState);

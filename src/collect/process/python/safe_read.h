@@ -1,4 +1,4 @@
-// Reading memory of our own process that may not be mapped, without a signal handler.
+// Reads memory of this process that may not be mapped, without a signal handler.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 
 namespace tidemark::process {
 
-/// Copies `size` bytes (at most 4096) from `address`; false when any of them cannot be read. Costs system calls: for
-/// checks made once, not for the hot path. May change errno. Thread-safe.
+/// Copies `size` bytes (at most 4096) from `address`; false if any of them cannot be read. Costs system calls: for
+/// one-time checks, not for the hot path. May change errno. Thread-safe.
 bool safe_read(void* to, std::uintptr_t address, std::size_t size) noexcept;
 
 template <typename T>

@@ -13,8 +13,8 @@ extern const char kModelScript[];
 
 namespace {
 
-// The script takes a hundredth of the time at most, from some milliseconds of a processor on: that it waits for one on
-// a busy machine does not count.
+// The script takes at most a hundredth of the time, after a first allowance of some milliseconds of processor time:
+// waiting for a processor on a busy machine does not count.
 constexpr std::uint64_t kUnboundedNs = 40'000'000;
 constexpr std::uint64_t kShare = 100;
 
@@ -32,7 +32,7 @@ bool names_due() noexcept {
   return spent_ns.load(std::memory_order_relaxed) <= kUnboundedNs + (now - began) / kShare;
 }
 
-// Tells the recorder, and counts.
+// Informs the recorder, and counts.
 void free_module(std::uintptr_t module) noexcept {
   const std::uint64_t count = freed_modules.load(std::memory_order_relaxed) + 1;
   if (ThreadState* thread = defining_thread(); thread != nullptr) {
@@ -48,7 +48,7 @@ void free_module(std::uintptr_t module) noexcept {
   freed_modules.store(count, std::memory_order_release);
 }
 
-// ---- what the script calls, with the GIL ----
+// ---- functions for the script, called with the GIL ----
 
 const PythonApi* python = nullptr;
 
@@ -68,7 +68,7 @@ void* connection(void* /*self*/, void* /*none*/) {
   return python_number(defining_thread() != nullptr ? session.epoch : 0);
 }
 
-// outermost_modules() -> the outermost module whose call each thread is in
+// outermost_modules() -> the outermost module that each thread is calling
 void* outermost_modules(void* /*self*/, void* /*none*/) {
   void* list = python->PyList_New(0);
   if (list == nullptr) return nullptr;
@@ -125,7 +125,7 @@ void* module_freed(void* /*self*/, void* reference) {
 
 extern Script model_script;
 
-constinit std::atomic<bool> audited{false};  // told
+constinit std::atomic<bool> audited{false};  // reported
 
 void tell_audited() noexcept {
   if (audited.exchange(true)) return;
@@ -143,14 +143,14 @@ Script::Outcome run_model_script(const char* function, void* argument) noexcept 
   return outcome;
 }
 
-// ---- what the script calls on the program's threads ----
+// ---- functions for the script on the program's threads ----
 
-// has_audit_hooks() -> whether the program has audit hooks: nothing of ours is to run in it then
+// has_audit_hooks() -> whether the program has audit hooks: then no script may run in it
 void* audit_hooks_exist(void* /*self*/, void* /*none*/) {
   return python_number(is_audited() ? 1 : 0);
 }
 
-// names_are_due() -> whether names are to be sent again
+// names_are_due() -> whether names must be sent again
 void* names_are_due(void* /*self*/, void* /*none*/) {
   return python_number(names_due() ? 1 : 0);
 }
@@ -197,7 +197,7 @@ void module_seen(std::uintptr_t module) noexcept {
 }
 
 void forget_modules() noexcept {
-  if (first_ns.exchange(0) != 0) seen.clear();  // it is large, and empty where no module was seen
+  if (first_ns.exchange(0) != 0) seen.clear();  // it is large, and empty if no module was seen
   names_wanted.store(false, std::memory_order_relaxed);
   scheduled.store(false);
   spent_ns.store(0, std::memory_order_relaxed);

@@ -1,5 +1,5 @@
-// Names of the modules of torch.nn that are in stacks of this process, and the tensors of its model and optimizers:
-// model_script.py sends them to the recorder when a module was seen that has no name yet.
+// Names of the torch.nn modules in stacks of this process, and the tensors of its models and optimizers:
+// model_script.py sends them to the recorder when a module without a name was seen.
 #pragma once
 
 #include <atomic>
@@ -9,8 +9,7 @@ namespace tidemark::process {
 
 inline constinit std::atomic<std::uint64_t> freed_modules{0};
 
-/// Changes when a module that has a name is freed: its address may then come to mean another one. See
-/// python_generation().
+/// Changes when a named module is freed: its address may then mean another one. See python_generation().
 inline std::uint64_t module_generation() noexcept {
   return freed_modules.load(std::memory_order_acquire);
 }

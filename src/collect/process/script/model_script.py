@@ -1,9 +1,9 @@
-# Sends the recorder the names of the program's modules, and where the tensors of its model and its optimizers are. Runs inside
+# Sends the recorder the names of the program's modules, and the places of the tensors of its models and optimizers. Runs inside
 # the program, with the GIL, on a thread of its own (script.h); model_script.cpp starts it. Only after_step() runs on the
-# program's threads: it catches nothing, because what is raised in it comes from the program's signal handlers.
+# program's threads: it catches nothing, because exceptions in it come from the program's signal handlers.
 #
-# None of the program's own code runs here: attributes of its modules are read from their __dict__, those of its tensors below
-# __torch_function__. Nothing is kept alive: modules are known by weak references.
+# None of the program's own code runs here: attributes of modules are read from their __dict__, attributes of tensors below
+# __torch_function__. Nothing is kept alive: modules are held by weak references.
 from __future__ import annotations
 
 import sys
@@ -14,33 +14,33 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Callable
 
-    # Of model_script.cpp:
+    # Defined in model_script.cpp:
     def connection() -> int:
-        """The number of the recording that the process writes; 0: none."""
+        """The number of the recording that the process writes; 0 if there is none."""
         ...
 
     def outermost_modules() -> list[object]:
-        """The outermost module whose call each thread is in."""
+        """The outermost module that each thread is calling."""
         ...
 
     def write_model(entries: bytes) -> int:
-        """Writes entries of a ring::DefinitionKind::model. Whether they were written."""
+        """Writes entries of a ring::DefinitionKind::model. Returns whether they were written."""
         ...
 
     def modules_named(addresses: bytes) -> None:
-        """The recorder has the names of these modules."""
+        """Marks the names of these modules as sent to the recorder."""
         ...
 
     def module_freed(reference: object) -> None:
-        """A weak reference with the address of a module that is gone."""
+        """Reports a module as freed, by a weak reference with its address."""
         ...
 
     def has_audit_hooks() -> int:
-        """Whether the program has audit hooks: nothing of ours is to run in it then."""
+        """Whether the program has audit hooks: no script may run then."""
         ...
 
     def names_are_due() -> int:
-        """Whether names are to be sent again."""
+        """Whether the names must be sent again."""
         ...
 
     def send_optimizer(optimizer: object) -> None:
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 torch: Any = sys.modules["torch"]
 Module: Any = sys.modules["torch.nn.modules.module"].Module
 Tensor: Any = torch.Tensor
-is_copy_on_write = getattr(torch._C, "_is_cow_tensor", lambda tensor: False)  # to ask one for its address would copy it
+is_copy_on_write = getattr(torch._C, "_is_cow_tensor", lambda tensor: False)  # reading the address of one would copy it
 storage_of = getattr(Tensor, "untyped_storage", None) or Tensor._storage
 
 PARAMETER, BUFFER, GRADIENT, OPTIMIZER_STATE = 1, 2, 3, 4  # ModelTensor::Role
@@ -90,7 +90,7 @@ def entries_of(module: object, attribute: str) -> list[tuple[str, Any]]:
 
 
 def tree_of(root: object) -> list[tuple[str, Any]]:
-    """(path, module) of a module and all that it contains, in the order of named_modules()."""
+    """(path, module) of a module and all modules in it, in the order of named_modules()."""
     found, seen, todo = [], set(), [("", root)]
     while todo:
         path, module = todo.pop()
@@ -106,7 +106,7 @@ def tree_of(root: object) -> list[tuple[str, Any]]:
 
 
 def tensors_in(value: Any, name: str, depth: int = 2) -> list[tuple[str, Any]]:
-    """(key, tensor) of what an optimizer keeps for a parameter."""
+    """(key, tensor) of an optimizer's state for a parameter."""
     if issubclass(type(value), Tensor):
         return [(name, value)]
     if depth == 0:
@@ -124,9 +124,8 @@ def tensors_in(value: Any, name: str, depth: int = 2) -> list[tuple[str, Any]]:
 def storage_place(tensor: Any) -> tuple[int, int]:
     """(address, bytes) of a tensor's storage.
 
-    A storage that has a Python object is not freed when the interpreter ends, in recent versions: none is made for a tensor
-    that fills its storage from the beginning, as most do. Where one only begins it, such as the first part of a flat buffer,
-    it counts as all of it.
+    In recent versions, a storage that has a Python object is not freed when the interpreter ends: therefore none is made for a
+    contiguous tensor at offset 0. Such a tensor counts as its whole storage, even if it is only the first part of a flat buffer.
     """
     begins = tensor.storage_offset() == 0
     if begins and (tensor.is_contiguous() or (tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last))):
@@ -136,7 +135,7 @@ def storage_place(tensor: Any) -> tuple[int, int]:
 
 
 def stored(tensor: Any, depth: int = 2) -> list[tuple[Any, int, int]]:
-    """(tensor, address, bytes of its storage); of one without a storage, such as a sparse or distributed one, of its parts."""
+    """(tensor, address, bytes of its storage); of the parts of a sparse or distributed tensor, which has no storage."""
     try:
         address, size = (0, 0) if is_copy_on_write(tensor) else storage_place(tensor)
         if address:
@@ -174,13 +173,13 @@ class Message:
 
 
 class Model:
-    """What was sent in one recording, by address."""
+    """The data sent in one recording, by address."""
 
     def __init__(self) -> None:
         self.connection = 0
         # Address of a module -> (weak reference, path, address of its outermost module)
         self.modules: dict[int, tuple[Reference, str, int]] = {}
-        # (address of a module, role, name, state, part) -> (storage, bytes of it, whether it is trained)
+        # (address of a module, role, name, state, part) -> (storage, its bytes, whether it is trained)
         self.tensors: dict[tuple[int, int, str, str, int], tuple[int, int, bool]] = {}
         self.roots: list[Callable[[], Any]] = []
         self.dtypes: dict[object, bytes] = {}
@@ -238,7 +237,7 @@ class Model:
         return not is_known
 
     def send_modules(self) -> dict[int, tuple[int, str]] | None:
-        """Sends what is new. Returns {id(parameter): (address of its module, name)}; None where that is impossible now."""
+        """Sends new modules. Returns {id(parameter): (address of its module, name)}; None if that is impossible now."""
         number = connection()
         if number == 0:
             return None
@@ -261,7 +260,7 @@ class Model:
         owners: dict[int, tuple[int, str]] = {}
         for tree in roots:
             for path, module in tree:
-                if id(module) in seen:  # of another root too
+                if id(module) in seen:  # also in another root
                     continue
                 seen.add(id(module))
                 if self.add_module(message, module, path, tree[0][1]):
@@ -276,7 +275,7 @@ class Model:
         if message.complete:
             modules_named(pack(f"{len(new)}Q", *new))
         else:
-            self.connection = 0  # all of it again, next time
+            self.connection = 0  # send everything again next time
         return owners
 
     def send_optimizer(self, optimizer: object) -> None:
@@ -305,7 +304,7 @@ steps: dict[int, tuple[weakref.ref[Any], int]] = {}  # id(optimizer) -> (weak re
 
 
 def after_step(self: Any, *_: object) -> None:
-    """Of every optimizer, on whatever thread calls it. `self` is what torch.profiler of 1.13 calls it."""
+    """Called after every optimizer's step, on any thread. torch.profiler of 1.13 passes it as `self`."""
     if has_audit_hooks():
         return
     known = steps.get(id(self))
@@ -323,14 +322,14 @@ def send_optimizer_now(optimizer: object) -> None:
 def watch_optimizers() -> None:
     optim: Any = sys.modules["torch.optim.optimizer"]
     if hasattr(optim, "register_optimizer_step_post_hook"):
-        after_step._torchdynamo_disable = True  # type: ignore[attr-defined]  # where step() is compiled
+        after_step._torchdynamo_disable = True  # if step() is compiled
         optim.register_optimizer_step_post_hook(after_step)
     else:
         optim.Optimizer._optimizer_step_code = after_step
 
 
 def run() -> bool:
-    """Whether it is to be run again."""
+    """Whether to run again."""
     return quietly(model.send_modules) is None
 
 

@@ -18,17 +18,17 @@
 namespace tidemark::process {
 
 extern const char kObjectsScript[];
-/// Name and text by turns, up to a null pointer, in the order in which they are to be loaded: made by the build from
+/// Names and texts of modules, alternating, up to a null pointer, in load order: made by the build from
 /// python/tidemark/_holders.
 extern const char* const kHolderModules[];
 
 namespace {
 
-constinit std::atomic<bool> wanted{false};     // an answer
-constinit std::atomic<bool> queued{false};     // run_queued(), in the interpreter's queue
-constinit std::atomic<bool> answering{false};  // a thread is at it
+constinit std::atomic<bool> wanted{false};     // an answer is requested
+constinit std::atomic<bool> queued{false};     // run_queued() is in the interpreter's queue
+constinit std::atomic<bool> answering{false};  // a thread is answering
 
-// The file of the question. False where there is none.
+// The request's file. False if there is none.
 bool find_question(char (&path)[PATH_MAX]) noexcept {
   if (filtered()) return false;
   const char* socket = recorder_socket();
@@ -39,16 +39,16 @@ bool find_question(char (&path)[PATH_MAX]) noexcept {
   return length > 0 && static_cast<std::size_t>(length) < sizeof(path) && ::access(path, F_OK) == 0;
 }
 
-// ---- what the script calls, with the GIL ----
+// ---- functions for the script, called with the GIL ----
 
-// question() -> the path of its file, in bytes; empty where there is none
+// question() -> the path of the request's file, in bytes; empty if there is none
 void* question(void* /*self*/, void* /*none*/) {
   char path[PATH_MAX];
   const std::size_t length = find_question(path) ? ::strlen(path) : 0;
   return python_api()->PyBytes_FromStringAndSize(path, static_cast<std::ptrdiff_t>(length));
 }
 
-// modules() -> [name, text, name, text, …] in bytes, in the order in which they are to be loaded
+// modules() -> [name, text, name, text, …] in bytes, in load order
 void* modules(void* /*self*/, void* /*none*/) {
   const PythonApi& api = *python_api();
   void* list = api.PyList_New(0);
@@ -73,8 +73,7 @@ constinit Script objects_script{"<tidemark>/objects_script.py", kObjectsScript, 
 
 // ---- running it ----
 
-// Where no Python of ours is to run: the answer that python/tidemark/_holders/_answer.py would write, with what keeps
-// it from that.
+// If no script may run: writes the answer of python/tidemark/_holders/_answer.py that gives the reason.
 void refuse(const char* question) noexcept {
   char part[PATH_MAX];
   char answer[PATH_MAX];
@@ -88,7 +87,7 @@ void refuse(const char* question) noexcept {
   if (file < 0) return;
   const bool whole = ::write(file, kSaid, sizeof(kSaid) - 1) == static_cast<ssize_t>(sizeof(kSaid) - 1);
   ::close(file);
-  if (whole) ::rename(part, answer);  // whoever finds it finds all of it
+  if (whole) ::rename(part, answer);  // readers only ever see the whole file
 }
 
 int run_queued(void* /*argument*/) {
@@ -107,7 +106,7 @@ void answer_now() noexcept {
   answering.store(false);
 }
 
-// Where there is still a question later, the recorder says so again.
+// If the request is still there later, the recorder signals it again.
 bool take_question(ring::Lane* lane, std::uint32_t epoch) noexcept {
   const std::uint32_t before = lane->connection.fetch_and(~ring::kQuestionWaits, std::memory_order_relaxed);
   if (before != (epoch | ring::kQuestionWaits)) return false;

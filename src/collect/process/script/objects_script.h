@@ -1,9 +1,8 @@
-// A monitor's question for the storages that this process has and who holds them (ring/layout.h): a Python program
-// answers it itself, with the modules of the Python package that are in this library.
+// Handles a monitor's request for the storages of this process and their owners (ring/layout.h): a Python program
+// answers it itself, with modules of the Python package that are embedded in this library.
 //
-// As long as nobody asks, an event costs nothing more: a lane that has to be looked at is one whose connection is not
-// the thread's. Once somebody does, the next event has the main thread wait between two bytecodes, while a thread of
-// ours answers (script.h).
+// Without requests, an event costs nothing more: the flag makes a lane's connection differ from the thread's. With a
+// request, the main thread waits at its next event between two bytecodes, while a script thread answers (script.h).
 #pragma once
 
 #include <cstdint>
@@ -12,15 +11,14 @@
 
 namespace tidemark::process {
 
-/// Whether a lane that is not of connection `epoch` is that all the same, and a question waits: it is taken note of,
-/// and the main thread will answer where the process has an interpreter that is known here. The calling thread's lane,
-/// without the GIL; keeps errno.
+/// Whether the lane belongs to connection `epoch` after all, and a request waits: it is noted, and the main thread will
+/// answer if the process has a supported interpreter. Takes the calling thread's lane, without the GIL; keeps errno.
 bool take_question(ring::Lane* lane, std::uint32_t epoch) noexcept;
 
-/// Answers now, if somebody asks: for a thread that has the GIL and is not in the middle of anything.
+/// Answers now if there is a request: for a thread that has the GIL and is not in the middle of an operation.
 void answer_now() noexcept;
 
-/// For a new connection: nobody has asked anything.
+/// For a new connection: there are no requests.
 void forget_questions() noexcept;
 
 }  // namespace tidemark::process

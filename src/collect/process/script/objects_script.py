@@ -1,5 +1,5 @@
-# Answers a monitor's question for the storages of this process and who holds them. Runs inside the program, with the GIL;
-# question.cpp starts it. answer() is of python/tidemark/_holders.
+# Answers a monitor's request for the storages of this process and their owners. Runs inside the program, with the GIL;
+# objects_script.cpp starts it. answer() is defined in python/tidemark/_holders.
 from __future__ import annotations
 
 import os
@@ -11,29 +11,29 @@ if TYPE_CHECKING:
     from typing import Any, Callable
 
     def question() -> bytes:
-        """The path of the question's file; empty where there is none. Of question.cpp."""
+        """The path of the request's file; empty if there is none. Defined in objects_script.cpp."""
         ...
 
     def modules() -> list[bytes]:
-        """Name, text, name, text … of the modules to load, in their order. Of question.cpp."""
+        """Name, text, name, text … of the modules, in load order. Defined in objects_script.cpp."""
         ...
 
     def quietly(function: Callable[..., Any], *arguments: Any) -> Any: ...  # of quiet.py
 
 
 ModuleSpec = type(sys.__spec__)
-PACKAGE = "_tidemark_holders"  # while it is loaded: what the program can import is the same afterwards
+PACKAGE = "_tidemark_holders"  # only while it is loaded: the program's imports are the same afterwards
 answer: Callable[[str], object] | None = None
-is_loaded = False  # or could not be
+is_loaded = False  # or cannot be loaded
 
 
 def is_importing() -> bool:
-    """Whether a thread is importing a module. It has the module's lock, and may be the one that waits for this script: what
-    imports the module here would wait for it in turn, for ever."""
+    """Whether a thread is importing a module. It holds the module's lock, and may be the thread that waits for this script:
+    importing the module here would deadlock."""
     for module in list(sys.modules.values()):
         try:
             spec = object.__getattribute__(module, "__dict__").get("__spec__")
-        except AttributeError:  # a program may put anything there
+        except AttributeError:  # a program may put any object there
             continue
         if type(spec) is ModuleSpec and getattr(spec, "_initializing", False):
             return True
@@ -65,14 +65,14 @@ def load() -> Callable[[str], object]:
 def reply(path: str) -> None:
     global answer, is_loaded
     if not is_loaded:
-        is_loaded = True  # one attempt
+        is_loaded = True  # only one attempt
         answer = load()
     if answer:
         answer(path)
 
 
 def run() -> bool:
-    """Whether it is to be run again: that happens anyway as long as there is a question."""
+    """Whether to run again: not needed, because the recorder signals a request until it is answered."""
     path = os.fsdecode(question())
     if not path or is_importing():
         return False

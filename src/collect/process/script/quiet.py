@@ -1,4 +1,4 @@
-# Every script that runs inside the program begins with this text.
+# Prepended to every script that runs inside the program.
 from __future__ import annotations
 
 import gc

@@ -36,7 +36,7 @@ enum class ApiSearch : int { none, running, found, missing };
 
 constexpr int kFileInput = 257;  // Py_file_input
 
-// Sets what is new in the dict, whose reference it is given.
+// Adds a new object to the dict and releases the reference.
 bool give(const PythonApi& api, void* dict, const char* name, void* value) noexcept {
   const bool given = value != nullptr && api.PyDict_SetItemString(dict, name, value) == 0;
   if (value != nullptr) api.Py_DecRef(value);
@@ -62,7 +62,7 @@ const PythonApi* python_api() noexcept {
     now = find_all(&api) ? ApiSearch::found : ApiSearch::missing;
     search.store(now, std::memory_order_release);
   }
-  return now == ApiSearch::found ? &api : nullptr;  // a thread that comes while another one searches asks again later
+  return now == ApiSearch::found ? &api : nullptr;  // while another thread searches, null: call again later
 }
 
 bool is_audited() noexcept {
@@ -84,7 +84,7 @@ void Script::load() noexcept {
   if (complete) names_ = names;
 }
 
-// On our thread.
+// Runs on the script's thread.
 Script::Outcome Script::call(const char* function, void* argument) noexcept {
   const PythonApi& api = *python_api();
   if (names_ == nullptr) return Outcome::failed;
@@ -134,7 +134,7 @@ Script::Outcome Script::run(const char* function, void* argument) noexcept {
   if (api == nullptr) return Outcome::failed;
   if (api->Py_IsFinalizing != nullptr && api->Py_IsFinalizing() != 0) return Outcome::failed;
   if (is_audited()) return Outcome::audited;
-  // python_api() gives a complete table or none, which the analyzer does not see.
+  // python_api() returns a complete table or null, which the analyzer does not see.
   void* interpreter =
       api->PyThreadState_GetInterpreter(api->PyThreadState_Get());  // NOLINT(clang-analyzer-core.CallAndMessage)
   if (interpreter_ != nullptr && interpreter_ != interpreter) return Outcome::failed;

@@ -1,8 +1,8 @@
-// Python scripts of ours that run inside the program: on a thread of ours, while the thread that has them run waits.
+// Runs Python scripts inside the program, on a thread of this library, while the calling thread waits.
 //
-// CPython calls the program's signal handlers on its main thread alone, between two bytecodes. No script of ours has
-// bytecodes there: an exception that a handler raises cannot reach one, and the handler is called when the script is
-// done. The program's tracers, profilers and modes of PyTorch, which belong to threads, do not see a script either.
+// CPython calls the program's signal handlers only on its main thread, between two bytecodes. Scripts never run there:
+// an exception that a handler raises cannot reach them, and the handler is called when the script is done. The
+// program's tracers, profilers and PyTorch modes are per thread, so they do not see scripts either.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace tidemark::process {
 
-// ---- the functions of CPython's C API that scripts are run and served with, found by their names ----
+// ---- functions of CPython's C API for scripts, looked up by name ----
 
 /// PyMethodDef.
 struct PythonMethod {
@@ -58,7 +58,7 @@ inline constexpr int kOneArgument = 8;  ///< METH_O
   F(void*, PyThreadState_Next, (void* thread))
 // clang-format on
 
-/// One of each, by its own name.
+/// One member for each function, with the same name.
 struct PythonApi {
 // A declaration cannot have its name and parameters in parentheses of their own.
 // NOLINTNEXTLINE(bugprone-macro-parentheses)
@@ -67,19 +67,19 @@ struct PythonApi {
 #undef TIDEMARK_PYTHON_MEMBER
   void (*PyThreadState_EnterTracing)(void* thread);  ///< from 3.11 on, else null
   void (*PyThreadState_LeaveTracing)(void* thread);
-  int (*Py_IsFinalizing)();  ///< null where it has no name
+  int (*Py_IsFinalizing)();  ///< null if it is not exported
 };
 
-/// The functions, or null where one is missing. The same at each call.
+/// The functions, or null if one is missing. The same at each call.
 const PythonApi* python_api() noexcept;
 
 // ---- scripts ----
 
-/// A script in a namespace of its own, which lives as long as the interpreter. It defines run(), which returns whether
-/// it is to be run again, and has quietly() of quiet.py. All of it with the GIL.
+/// A script with its own namespace, which lives as long as the interpreter. It defines run(), which returns whether to
+/// run again, and has quietly() of quiet.py. All members need the GIL.
 class Script {
  public:
-  /// All outlive it. `name`: of its file in tracebacks; `methods`: what the script can call.
+  /// The arguments outlive it. `name`: of its file in tracebacks; `methods`: functions that the script can call.
   template <std::size_t kCount>
   constexpr Script(const char* name, const char* text, PythonMethod (&methods)[kCount]) noexcept
       : name_(name), text_(text), methods_(methods), method_count_(kCount) {}
@@ -88,12 +88,13 @@ class Script {
     done,
     again,
     failed,  ///< quietly
-    audited  ///< nothing was run: see is_audited()
+    audited  ///< not run: see is_audited()
   };
 
-  /// Calls one of its functions on a thread of ours, and returns when that is done; the calling thread, which has the
-  /// GIL, is without it meanwhile. Loads the script at the first call. Nothing is done while the interpreter ends, in
-  /// other interpreters than the first call's, and where the program has audit hooks. `argument`: null for none.
+  /// Calls one of its functions on a thread of this library, and returns when that is done; the calling thread, which
+  /// holds the GIL, releases it meanwhile. Loads the script at the first call. Does nothing while the interpreter
+  /// finalizes, in interpreters other than the first call's, and if the program has audit hooks. `argument`: null for
+  /// none.
   Outcome run(const char* function = "run", void* argument = nullptr) noexcept;
 
   /// Processor time of all calls.
@@ -109,17 +110,17 @@ class Script {
   const char* text_;
   PythonMethod* methods_;
   std::size_t method_count_;
-  void* interpreter_ = nullptr;  // that has loaded it
+  void* interpreter_ = nullptr;  // the one that loaded it
   void* names_ = nullptr;        // null: it could not be loaded
   std::uint64_t processor_ns_ = 0;
 };
 
-/// Whether the program has audit hooks (sys.addaudithook, PySys_AddAuditHook): they would see what our Python does, and
-/// may end the program for it. No hook sees the question. With the GIL.
+/// Whether the program has audit hooks (sys.addaudithook, PySys_AddAuditHook): they would see the script's actions, and
+/// may end the program because of them. This check calls no hook. With the GIL.
 bool is_audited() noexcept;
 
-/// Has the main thread call the function soon, as Py_AddPendingCall does: it returns 0. Any thread, without the GIL.
-/// False where it cannot.
+/// Schedules the function, which returns 0, on the main thread, as Py_AddPendingCall does. Any thread, without the GIL.
+/// False on failure.
 bool schedule_script(int (*function)(void*)) noexcept;
 
 }  // namespace tidemark::process

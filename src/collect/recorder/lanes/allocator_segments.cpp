@@ -26,7 +26,7 @@ std::optional<Event> AllocatorSegments::take(const DriverCallRecord& call, const
   }
 }
 
-// One call may end several mappings, of one device.
+// One call may end several mappings of one device.
 AllocatorSegments::Segment AllocatorSegments::unmap(std::uint64_t address, std::uint64_t bytes) {
   Segment all;
   const std::uint64_t end = address + std::min(bytes, ~std::uint64_t{0} - address);

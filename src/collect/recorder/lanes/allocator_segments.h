@@ -1,5 +1,5 @@
-// The segments of PyTorch's caching allocator, by the calls of CUDA that it made for them. It says what it has reserved
-// with each block alone; what it gives back without one, as torch.cuda.empty_cache() does, follows from these calls.
+// The segments of PyTorch's caching allocator, derived from its calls of CUDA. The allocator reports the reserved total
+// only with each block; memory that it releases without one, as in torch.cuda.empty_cache(), follows from these calls.
 #pragma once
 
 #include <array>
@@ -13,17 +13,17 @@
 
 namespace tidemark {
 
-/// Takes events and calls of all threads in the order of time. Memory grows with the segments alive. Not thread-safe.
+/// Takes events and calls of all threads in the order of time. Memory grows with the live segments. Not thread-safe.
 class AllocatorSegments {
  public:
-  /// Remembers what the allocator says of itself.
+  /// Updates the totals that the allocator reports.
   void see(const Event& event) {
     if (event.has_totals && event.device.type == DeviceType::cuda && event.device.index >= 0)
       totals_[static_cast<std::uint8_t>(event.device.index)] = {event.total_allocated, event.total_reserved};
   }
 
-  /// The release that a call was; none where it took memory, or gave back what is not known. `base` has its time and
-  /// thread.
+  /// The release event of a call; std::nullopt if the call took memory, or released an unknown segment. `base` has its
+  /// time and thread.
   std::optional<Event> take(const DriverCallRecord& call, const Event& base);
 
  private:
@@ -40,7 +40,7 @@ class AllocatorSegments {
   Segment unmap(std::uint64_t address, std::uint64_t bytes);
 
   std::array<Totals, 128> totals_ = {};                        // by the index of the device
-  std::map<std::uint64_t, Segment> segments_;                  // by address; of expandable ones each mapped part
+  std::map<std::uint64_t, Segment> segments_;                  // by address; each mapped part of an expandable segment
   std::unordered_map<std::uint64_t, std::int8_t> not_mapped_;  // device of physical memory, by handle
 };
 

@@ -135,7 +135,7 @@ void DriverMemory::resize_pool(Device device, std::uint64_t key, std::uint64_t b
     const std::uint64_t address = key + pool.pieces.size() - 1;
     const std::uint64_t excess = pool.bytes - bytes;
     out.push_back(given_back(base, device, address));
-    if (last.size > excess) {  // what is left of it is a block again, of whoever made it
+    if (last.size > excess) {  // the rest of it is a block again, with its old owner
       Event rest = taken(base, device, address, last.size - excess);
       rest.stack = last.stack;
       rest.thread = last.thread;

@@ -1,9 +1,9 @@
-// Which memory the calls of the CUDA driver took and gave back, as events on the devices cuda-driver:N, cuda-managed:N
-// and cuda-host.
+// Memory that calls of the CUDA driver took and released, as events on the devices cuda-driver:N, cuda-managed:N and
+// cuda-host.
 //
-// A free carries no size and no device, so what is taken is kept by address. Physical memory (cuMemCreate) is free once
-// all references to its handle are released and nothing is mapped from it; its handle stands for its address. A pool
-// is one block for each time that it grew, at its handle + 0, 1, ...; what it gives back is taken off the latest.
+// A free carries no size and no device, so memory in use is kept by address. Physical memory (cuMemCreate) is free once
+// all references to its handle are released and nothing is mapped from it; its handle serves as its address. A pool is
+// one block for each time that it grew, at its handle + 0, 1, ...; memory it releases is taken off the latest block.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace tidemark {
 
-/// A call as the process told it: the numbers of ring::DriverCall in their order, 0 where it has fewer.
+/// A call as recorded by the process: the numbers of ring::DriverCall in their order, 0 if it has fewer.
 struct DriverCallRecord {
   ring::DriverCall call = ring::DriverCall::free;
   std::int8_t device = -1;
@@ -25,16 +25,16 @@ struct DriverCallRecord {
   bool of_allocator = false;  ///< PyTorch's caching allocator made it for its segments (ring::RecordKind::allocator)
 };
 
-/// Takes the calls of all threads in the order of time. Memory grows with what the program holds. Not thread-safe.
+/// Takes the calls of all threads in the order of time. Memory grows with the program's live blocks. Not thread-safe.
 class DriverMemory {
  public:
-  /// Appends what the call did. `base` has the events' time, thread and stack.
+  /// Appends the events of the call. `base` has their time, thread and stack.
   void take(const DriverCallRecord& call, const Event& base, std::vector<Event>& out);
 
-  /// Has `definitions` keep what later events may refer to.
+  /// Adds the definitions that later events may refer to.
   void keep(KeptDefinitions& definitions) const;
 
-  /// Calls that gave back what was not seen being taken.
+  /// Calls that released memory without a recorded allocation.
   [[nodiscard]] std::uint64_t unmatched() const { return unmatched_; }
 
  private:
@@ -42,7 +42,7 @@ class DriverMemory {
     Device device;
     std::uint64_t references = 0;
     std::uint64_t mappings = 0;
-    bool counted = false;  ///< its memory is this process's own
+    bool counted = false;  ///< its memory belongs to this process
   };
   struct Mapping {
     std::uint64_t size = 0;

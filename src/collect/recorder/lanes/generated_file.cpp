@@ -123,7 +123,7 @@ class CommentReader {
     if (!awaited.empty() && !nodes_.empty()) comments.nodes[awaited.mapped()] = nodes_;
   }
 
-  std::string nodes_;                                       // of the next statement
+  std::string nodes_;                                       // for the next statement
   std::unordered_map<std::string, std::uint32_t> awaited_;  // buffers that no kernel has used → line that allocates
 };
 
@@ -170,7 +170,7 @@ GeneratedComments generated_comments(std::string_view text) {
 }
 
 std::optional<std::string> read_generated_file(const std::string& path) {
-  const auto file = open_regular_file(path);  // whatever the process put there
+  const auto file = open_regular_file(path);  // the process may have put any kind of file there
   struct stat status = {};
   if (!file || ::fstat(file->get(), &status) != 0 || status.st_size > kLargestFile) return std::nullopt;
   std::string text(static_cast<std::size_t>(status.st_size), '\0');

@@ -1,4 +1,4 @@
-// A Python file that torch.compile generated: what its lines were made from.
+// A Python file that torch.compile generated: the source of each of its lines.
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@ namespace tidemark {
 
 struct GeneratedComments {
   CompiledGraph graph = CompiledGraph::unknown;
-  /// By number of a line that allocates: the graph's nodes that its buffer is for, "x, linear_1". Kernels for the CPU
-  /// have no such comment.
+  /// By number of an allocating line: the graph nodes that its buffer is for, "x, linear_1". Kernels for the CPU have
+  /// no such comment.
   std::unordered_map<std::uint32_t, std::string> nodes;
 };
 
-/// `text`: the whole file, of whatever origin.
+/// `text`: the whole file, from any source, not trusted.
 [[nodiscard]] GeneratedComments generated_comments(std::string_view text);
 
-/// The content of a regular file; none where it cannot be read or is larger than any that is generated.
+/// The content of a regular file; std::nullopt if it cannot be read or is larger than any generated file.
 [[nodiscard]] std::optional<std::string> read_generated_file(const std::string& path);
 
-/// A function of the program on the way to an operation that was compiled.
+/// A function of the program in the stack of a compiled operation.
 struct SourceFrame {
   std::string file;
   std::string function;
@@ -35,25 +35,25 @@ struct SourceFrame {
   bool operator==(const SourceFrame&) const = default;
 };
 
-/// The frames of a stack trace as Python prints it, outermost first: of lines '  File "model.py", line 31, in forward'.
-/// The innermost ones where there are very many.
+/// The frames of a stack trace as Python prints it, outermost first: lines '  File "model.py", line 31, in forward'.
+/// Only the innermost frames if there are very many.
 [[nodiscard]] std::vector<SourceFrame> parse_stack_trace(std::string_view text);
 
 class GeneratedFile {
  public:
   explicit GeneratedFile(GeneratedComments comments) : comments_(std::move(comments)) {}
 
-  /// From `line` on, up to where another one is added: made from what has this stack trace, which has the number of
-  /// its addition, from 1. 0: from no operation of the program, such as copies of inputs in another layout.
+  /// The lines from `line` up to the next added line come from stack trace number `trace`, counted from 1 in the order
+  /// of addition. 0: from no operation of the program, such as copies of inputs in another layout.
   void add(std::uint32_t line, std::uint32_t trace) { trace_at_[line] = trace; }
   void add_trace(std::string_view text) { traces_.push_back(parse_stack_trace(text)); }
   [[nodiscard]] std::size_t trace_count() const { return traces_.size(); }
 
   [[nodiscard]] CompiledGraph graph() const { return comments_.graph; }
-  /// What the line was made from, outermost first; of no operation of its own: the next one, which it prepares, or
-  /// the last. Empty where that is not known.
+  /// The source frames of a line, outermost first. A line without an operation has those of the next operation, which
+  /// it prepares, or of the last one. Empty if unknown.
   [[nodiscard]] const std::vector<SourceFrame>& sources(std::uint32_t line) const;
-  /// Nodes of the graph that an allocating line stands for; empty where it is not known.
+  /// Graph nodes of an allocating line; empty if unknown.
   [[nodiscard]] std::string_view nodes(std::uint32_t line) const;
 
  private:

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kLargestDefinition = 16 << 20;
 constexpr std::string_view kPreloadedLibrary = "libtidemark_preload.so";
-constexpr std::size_t kMaxAwaitingLines = 1024;  // stacks; those beyond stay without the lines of the program
+constexpr std::size_t kMaxAwaitingLines = 1024;  // stacks; later ones stay without source lines
 
 std::string hex(std::string_view raw) {
   std::string out;
@@ -97,7 +97,7 @@ bool LaneDefinitions::blob(const ring::RecordHeader& header, std::span<const std
     pending_.clear();
     receiving_ = true;
   }
-  if (!receiving_) return true;  // the rest of a definition whose beginning found no room
+  if (!receiving_) return true;  // the rest of a definition that did not fit
   if (pending_.size() + header.stack > kLargestDefinition) return false;
   const auto bytes = std::as_bytes(fields).first(header.stack);
   pending_.insert(pending_.end(), bytes.begin(), bytes.end());
@@ -224,7 +224,7 @@ bool LaneDefinitions::define_stack(Fields& fields, RecordingWriter& writer) {
   if (number != stacks_.size()) return false;
   bool awaits_lines = false;
   const StackId stack = read_stack(fields, writer, awaits_lines);
-  stacks_.push_back(fields.ok ? stack : StackId{});  // the numbers of later ones must stay right
+  stacks_.push_back(fields.ok ? stack : StackId{});  // the numbers of later stacks must stay right
   if (awaits_lines && awaiting_lines_.size() < kMaxAwaitingLines) awaiting_lines_[number] = pending_;
   return fields.ok;
 }
@@ -241,7 +241,7 @@ StackId LaneDefinitions::read_stack(Fields& fields, RecordingWriter& writer, boo
     add_python_frame(code, fields.number<std::uint32_t>(), nn_modules[index], writer, python);
   }
   std::vector<LocationId> native;
-  bool cupti = true;  // only the innermost frames: how CUPTI came to call us says nothing about the program
+  bool cupti = true;  // only the innermost frames: CUPTI's own frames say nothing about the program
   for (std::uint32_t index = 0; fields.ok && index < native_count; ++index) {
     const auto address = fields.number<std::uint64_t>();
     const Module* module = module_of(address);
@@ -259,7 +259,7 @@ bool LaneDefinitions::define_lines(Fields& fields, RecordingWriter& writer) {
   const std::string path = fields.python();
   if (!fields.ok || !is_inductor_file(path.data(), path.size())) return false;
   if (generated_files_.contains(path)) return true;
-  // Gone, or another file system's: the lines are known all the same.
+  // The file may be gone, or on another file system; the line numbers are known anyway.
   GeneratedFile file(generated_comments(read_generated_file(path).value_or("")));
   while (fields.ok && !fields.at_end()) {
     const auto line = fields.number<std::uint32_t>();
@@ -281,7 +281,7 @@ bool LaneDefinitions::define_lines(Fields& fields, RecordingWriter& writer) {
 void LaneDefinitions::redefine_stacks(RecordingWriter& writer) {
   for (auto entry = awaiting_lines_.begin(); entry != awaiting_lines_.end();) {
     Fields stack(entry->second);
-    stack.number<std::uint32_t>();  // what it defines
+    stack.number<std::uint32_t>();  // kind of the definition
     stack.number<std::uint32_t>();  // its number
     bool awaits_lines = false;
     stacks_[entry->first] = read_stack(stack, writer, awaits_lines);

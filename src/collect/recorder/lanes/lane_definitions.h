@@ -1,4 +1,4 @@
-// What a lane has defined so far: its code objects, modules and stacks, as ids of the recording being written.
+// The definitions received on a lane: its code objects, modules and stacks, as ids of the recording.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@
 
 namespace tidemark {
 
-/// `ok` turns false where the fields run past the definition's end.
+/// `ok` turns false if the fields run past the definition's end.
 class DefinitionFields {
  public:
   explicit DefinitionFields(std::span<const std::byte> bytes) : rest_(bytes) {}
@@ -55,16 +55,16 @@ class DefinitionFields {
   std::span<const std::byte> rest_;
 };
 
-/// What the reader of the lane writes, because it knows the clock.
+/// Tensors of a model. The reader of the lane writes them, because it has the clock.
 struct ModelTensors {
   std::uint64_t ticks = 0;
   std::vector<ModelTensor> tensors;  ///< without time
 };
 
-/// Takes in the names. Everything up to an entry that makes no sense; `fields.ok` is false then.
+/// Reads the names up to the first invalid entry, which sets `fields.ok` to false.
 ModelTensors read_model(DefinitionFields& fields, NnModules& modules, RecordingWriter& writer);
 
-/// The `process` definition, as it came.
+/// The content of a `process` definition.
 struct ProcessFacts {
   std::optional<std::int32_t> rank;
   std::optional<std::int32_t> local_rank;
@@ -80,7 +80,7 @@ struct LaneMark {
   StringId name;
 };
 
-/// An `autograd_node` definition: of AutogradNode, with autograd's own number of the thread.
+/// An `autograd_node` definition: an AutogradNode with autograd's own number of its thread.
 struct LaneNode {
   StringId type;
   std::uint64_t thread_number = 0;
@@ -89,32 +89,32 @@ struct LaneNode {
 /// One for each lane of a recorded process. Not thread-safe.
 class LaneDefinitions {
  public:
-  /// `nn_modules` are the process's.
+  /// `nn_modules` belongs to the process.
   explicit LaneDefinitions(NnModules& nn_modules) : nn_modules_(nn_modules) {}
 
-  /// Adds a piece of a definition. False when the pieces make no sense.
+  /// Adds a piece of a definition. False if the pieces are invalid.
   bool blob(const ring::RecordHeader& header, std::span<const std::uint64_t> fields, RecordingWriter& writer);
 
   void reset();
 
-  /// Has `definitions` keep what later records of the lane may refer to.
+  /// Adds the definitions that later records of the lane may refer to.
   void keep(KeptDefinitions& definitions) const;
 
-  /// The stack with the lane's number; invalid when it has not been defined.
+  /// The stack with the lane's number; invalid if it is not defined.
   [[nodiscard]] StackId stack(std::uint32_t number) const;
   /// The lane's current thread; invalid before the first.
   [[nodiscard]] ThreadId thread() const { return thread_; }
-  /// The autograd nodes with the lane's number; none when it has not been defined.
+  /// The autograd node with the lane's number; std::nullopt if it is not defined.
   [[nodiscard]] std::optional<LaneNode> autograd_node(std::uint32_t number) const;
-  /// Set by the latest `process` definition; taken away by the reader.
+  /// Set by the latest `process` definition; the reader takes it.
   std::unique_ptr<ProcessFacts> process_facts;
-  /// Set by the latest `mark` definition; taken away by the reader.
+  /// Set by the latest `mark` definition; the reader takes it.
   std::optional<LaneMark> mark;
-  /// Set by the latest `model` definition; taken away by the reader.
+  /// Set by the latest `model` definition; the reader takes it.
   std::optional<ModelTensors> model;
-  /// Whether Python ran the loop that a worker of a torch.utils.data.DataLoader consists of.
+  /// Whether Python ran the loop of a worker of a torch.utils.data.DataLoader.
   [[nodiscard]] bool has_worker_loop() const { return has_worker_loop_; }
-  /// Set by the latest `autograd_thread` definition; taken away by the reader.
+  /// Set by the latest `autograd_thread` definition; the reader takes it.
   std::optional<std::uint64_t> thread_number;
 
  private:
@@ -130,7 +130,7 @@ class LaneDefinitions {
     std::uint32_t first_line = 0;
     std::uint32_t code_offset = 0;
     std::vector<std::byte> line_table;
-    std::string generated_path;                ///< of a file that torch.compile generated; empty: of no such file
+    std::string generated_path;                ///< path of a file that torch.compile generated; empty for other files
     const GeneratedFile* generated = nullptr;  ///< null until its lines are defined
     std::unordered_map<std::uint64_t, PythonPlace> places;  ///< by module and instruction
   };
@@ -138,7 +138,7 @@ class LaneDefinitions {
     std::uint64_t end = 0;
     std::uint64_t load_address = 0;
     ModuleId id;
-    // How CUPTI came to call us, and our part in calls that are passed on, say nothing about the program.
+    // Frames of CUPTI and of this library, which say nothing about the program.
     bool cupti = false;
     bool ours = false;
   };
@@ -151,11 +151,11 @@ class LaneDefinitions {
   bool define_autograd_node(Fields& fields, RecordingWriter& writer);
   std::vector<NnModuleId> read_nn_modules(Fields& fields, std::uint32_t frames, RecordingWriter& writer);
   bool define_lines(Fields& fields, RecordingWriter& writer);
-  /// Those that awaited the lines which have just been defined.
+  /// Redefines the stacks that awaited the lines just defined.
   void redefine_stacks(RecordingWriter& writer);
-  /// Of a stack definition, behind its number. `awaits_lines` turns true where a frame's lines are not defined yet.
+  /// Reads a stack definition, after its number. `awaits_lines` turns true if lines of a frame are not defined yet.
   StackId read_stack(Fields& fields, RecordingWriter& writer, bool& awaits_lines);
-  /// Appends a frame, and before it, as what it called, the lines of the program that it was made from.
+  /// Appends a frame, preceded by the source lines that it was compiled from, as its callees.
   void add_python_frame(Code& code, std::uint32_t instruction, NnModuleId nn_module, RecordingWriter& writer,
                         std::vector<LocationId>& innermost_first);
   PythonPlace python_place(Code& code, std::uint32_t instruction, NnModuleId nn_module, RecordingWriter& writer);
@@ -172,7 +172,8 @@ class LaneDefinitions {
   std::map<std::uint64_t, Module> modules_;  ///< by start
   std::vector<StackId> stacks_;
   std::vector<LaneNode> autograd_nodes_;
-  std::unordered_map<std::string, GeneratedFile> generated_files_;  ///< by path, which tells the content: never reset
+  std::unordered_map<std::string, GeneratedFile> generated_files_;  ///< by path, which determines the content: never
+                                                                    ///< reset
   std::map<std::uint32_t, std::vector<std::byte>> awaiting_lines_;  ///< stack number → its definition
 };
 

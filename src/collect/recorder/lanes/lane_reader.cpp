@@ -23,7 +23,7 @@ struct ClockReading {
   std::uint64_t ns;
 };
 
-// The tightest of several brackets: the reading least disturbed by interrupts.
+// The shortest of several brackets: the reading least disturbed by interrupts.
 ClockReading read_both(ring::Clock clock) {
   ClockReading best{};
   std::uint64_t narrowest = ~std::uint64_t{0};
@@ -80,12 +80,12 @@ void LaneReader::recycle(std::uint32_t number) {
   shared_->free_chunks[index / 64].fetch_or(std::uint64_t{1} << (index % 64), std::memory_order_release);
 }
 
-// To the next chunk of the chain, if one is linked and this one has been read to its end.
+// Moves to the next chunk of the chain, if one is linked and this one has been read to its end.
 bool LaneReader::advance() {
   const std::uint32_t next = current_ == 0 ? lane_->head.load(std::memory_order_acquire)
                                            : shared_->chunks[current_ - 1].next.load(std::memory_order_acquire);
   if (next == 0 || chunk_at(next) == nullptr) return false;
-  // The link is written after the last commit, so what is committed now is all there will be.
+  // The link is written after the last commit, so the chunk's committed size is final.
   if (current_ != 0) {
     if (shared_->chunks[current_ - 1].committed.load(std::memory_order_acquire) / 8 > read_) return true;
     recycle(current_);

@@ -1,8 +1,8 @@
-// The reading end of the lanes of a process: its memory is mapped; each lane's chain of chunks is followed, every
-// record checked, and chunks are given back; ticks become nanoseconds.
+// Reads the lanes of a process: maps its memory, follows each lane's chain of chunks, checks every record, gives chunks
+// back, and converts ticks to nanoseconds.
 //
-// The memory is the recorded process's, which may be hostile or broken: a record is copied out before it is looked at,
-// lengths and chunk numbers are checked, and a lane that makes no sense is given up.
+// The memory is written by the recorded process, which may be hostile or broken: a record is copied before it is
+// parsed, lengths and chunk numbers are checked, and an invalid lane is given up.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@
 
 namespace tidemark {
 
-/// Maps the memory that a process handed over; unmaps it when destroyed.
+/// Maps the memory that a process sent; unmaps it when destroyed.
 class SharedMemory {
  public:
   /// Takes ownership of `fd`. Fails unless it is a sealed memfd of the right size with a layout of this version.
@@ -49,7 +49,7 @@ class LaneReader {
   /// Copies the next committed record to `record`; false when there is none (yet).
   bool next(RingRecord& record);
 
-  /// Something was read that no process of ours writes; the rest of the lane is lost.
+  /// The lane contains data that this library never writes; the rest of the lane is lost.
   [[nodiscard]] bool broken() const { return broken_; }
 
   [[nodiscard]] const ring::Lane& lane() const { return *lane_; }
@@ -62,25 +62,25 @@ class LaneReader {
   ring::Shared* shared_;
   ring::Lane* lane_;
   std::uint32_t current_ = 0;  ///< 1 + number of the chunk being read; 0 = none yet
-  std::size_t read_ = 0;       ///< words of it read
+  std::size_t read_ = 0;       ///< words of that chunk that were read
   bool broken_ = false;
 };
 
-/// Which clock recorded processes should use here: the TSC where the kernel itself keeps time by it, so that it runs at
-/// one rate, never stops, and agrees between cores; it costs half of what clock_gettime does.
+/// The clock that recorded processes should use here: the TSC if the kernel itself keeps time by it, so that it has a
+/// constant rate, never stops, and agrees between cores; it costs half as much as clock_gettime.
 [[nodiscard]] ring::Clock choose_clock();
 
-/// Relates the clock's ticks to CLOCK_MONOTONIC. One for the whole job, so that its processes share one time axis.
+/// Converts the clock's ticks to CLOCK_MONOTONIC. One for the whole job, so that its processes share one time axis.
 /// Immutable once constructed.
 class TickClock {
  public:
-  /// Takes 20 ms with the TSC: its rate is measured, not assumed (to some 5 ppm).
+  /// Takes 20 ms with the TSC: its rate is measured (to some 5 ppm).
   explicit TickClock(ring::Clock clock);
 
   [[nodiscard]] ring::Clock clock() const { return clock_; }
   [[nodiscard]] std::uint64_t now() const;
 
-  /// Nanoseconds between two readings; 0 when `to` is before `from`.
+  /// Nanoseconds between two readings; 0 if `to` is before `from`.
   [[nodiscard]] std::uint64_t between_ns(std::uint64_t from, std::uint64_t to) const {
     if (to <= from) return 0;
     const auto ticks = static_cast<uint128>(to - from);

@@ -81,7 +81,7 @@ void NnModules::forget_lives(Address& at) {
   keep_latest(at.names, at.remembered_from);
 }
 
-// Addresses at which nothing has been since.
+// Forgets addresses that have not been used since.
 void NnModules::forget_dead() {
   if (dead_.size() <= kMaxDead) return;
   const std::uint64_t address = dead_.front().first;
@@ -109,7 +109,7 @@ void NnModules::keep(KeptDefinitions& definitions) const {
   }
 }
 
-// Of each object the latest name of its life, where that is not what was written last. object() may add some meanwhile.
+// Writes the latest name of each object's life if it differs from the last one written. object() may add objects.
 void NnModules::write_names(Address& at, RecordingWriter& writer) {
   for (std::size_t index = 0; index < at.objects.size(); ++index) {
     const Name* latest = nullptr;
@@ -118,7 +118,7 @@ void NnModules::write_names(Address& at, RecordingWriter& writer) {
       if (latest == nullptr || latest->ticks <= name.ticks) latest = &name;
     }
     if (latest == nullptr && !at.objects[index].written) continue;
-    NnModuleName wanted{at.objects[index].id, {}, {}, {}};  // of nothing: the name was another object's
+    NnModuleName wanted{at.objects[index].id, {}, {}, {}};  // no name: the name belonged to another object
     if (latest != nullptr) {
       wanted.path = latest->path;
       wanted.type = latest->type;

@@ -1,13 +1,12 @@
-// The torch.nn.Module objects of one process: which of its addresses is which object at which time, and what that is
-// called.
+// The torch.nn.Module objects of one process: the object at each address and time, and its name.
 //
-// The lanes of a process are drained one after the other, so what they tell does not come in the order in which it
-// happened. Time is told in generations: a death of a module that has a name begins one. A generation is known when all
-// deaths up to it have come. Of what is of a known generation it is certain which object it means. Whatever is of a
-// later one gets an object of its own for now, and a name as far as is known; what comes later corrects the name.
+// The lanes of a process are drained one after the other, so their records do not arrive in the order of time. Time is
+// counted in generations: the death of a named module begins one. A generation is known once all deaths up to it have
+// arrived. The object at an address in a known generation is certain. In a later generation, the address gets a new
+// object for now, and the best known name; later records correct the name.
 //
-// Programs build models again and again, for weeks: of an address the latest lives are remembered, and of the addresses
-// that are free again the latest ones.
+// Programs may build models repeatedly for weeks: only the latest lives of an address and the latest freed addresses
+// are remembered.
 #pragma once
 
 #include <cstdint>
@@ -23,18 +22,18 @@
 
 namespace tidemark {
 
-/// Not thread-safe. All of it comes from the recorded process, so any number may come. Memory is bounded by the number
-/// of modules that are alive at a time.
+/// Not thread-safe. All arguments come from the recorded process and may have any value. Memory is bounded by the
+/// number of modules that are alive at a time.
 class NnModules {
  public:
   static constexpr std::size_t kMaxLives = 16;  ///< of an address
   static constexpr std::size_t kMaxDead = 65'536;
 
-  /// What a module was called at some time.
+  /// The name of a module at some time.
   struct Name {
-    std::uint64_t ticks = 0;       ///< when it was told; the latest counts
-    std::uint64_t generation = 0;  ///< likewise
-    std::uint64_t root = 0;        ///< address of the outermost module below which it was found
+    std::uint64_t ticks = 0;       ///< when it was recorded; the latest counts
+    std::uint64_t generation = 0;  ///< generation at that time
+    std::uint64_t root = 0;        ///< address of the outermost module that contains it
     StringId path;
     StringId type;
   };
@@ -44,15 +43,15 @@ class NnModules {
 
   void name(std::uint64_t address, const Name& name, RecordingWriter& writer);
 
-  /// The object at `address` died; the generation is that which began then.
+  /// The object at `address` died, which began `generation`.
   void died(std::uint64_t address, std::uint64_t generation, RecordingWriter& writer);
 
-  /// Has `definitions` keep all modules and their names.
+  /// Adds the definitions of all modules and their names.
   void keep(KeptDefinitions& definitions) const;
 
  private:
   struct Object {
-    std::uint64_t generation = 0;  ///< in which it was met first
+    std::uint64_t generation = 0;  ///< in which it was seen first
     NnModuleId id;
     std::optional<NnModuleName> written = {};
   };
@@ -61,10 +60,10 @@ class NnModules {
     std::vector<Object> objects;
     std::vector<Name> names;
     std::uint64_t remembered_from = 0;    ///< generation
-    std::optional<NnModuleId> forgotten;  ///< all that was there before
+    std::optional<NnModuleId> forgotten;  ///< stands for all earlier objects
   };
 
-  /// How many deaths came before: two generations of one life mean the same object, as far as is known.
+  /// The number of deaths before: two generations in one life mean the same object, as far as is known.
   static std::size_t life(const Address& at, std::uint64_t generation);
   NnModuleId object(std::uint64_t address, std::uint64_t generation, RecordingWriter& writer);
   void write_names(Address& at, RecordingWriter& writer);
@@ -73,7 +72,7 @@ class NnModules {
 
   std::unordered_map<std::uint64_t, Address> addresses_;
   std::uint64_t known_ = 0;                                   ///< the latest known generation
-  std::set<std::uint64_t> beyond_;                            ///< generations that began after the known ones
+  std::set<std::uint64_t> beyond_;                            ///< generations that began after the latest known one
   std::deque<std::pair<std::uint64_t, std::uint64_t>> dead_;  ///< the latest deaths: address, generation
 };
 

@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::uint32_t kCodeUnit = 2;  // bytes of a bytecode instruction, in all versions read here
 
-/// Cursor over a table; reading past the end gives nothing.
+/// Cursor over a table; reading past the end returns std::nullopt.
 class TableReader {
  public:
   explicit TableReader(std::span<const std::byte> table) : rest_(table) {}
@@ -24,7 +24,7 @@ class TableReader {
     while (!rest_.empty() && (rest_.front() & std::byte{0x80}) == std::byte{0}) rest_ = rest_.subspan(1);
   }
 
-  /// Six bits a byte, lowest first, 0x40 for "more follows"; the sign is the lowest bit of the number.
+  /// Six bits per byte, lowest first, 0x40 for "more follows"; the sign is the lowest bit of the number.
   std::optional<std::int64_t> signed_varint() {
     std::uint64_t number = 0;
     for (unsigned shift = 0; shift < 36; shift += 6) {
@@ -78,8 +78,8 @@ std::uint32_t line_in_ranges(TableReader table, std::int64_t line, std::uint32_t
   }
 }
 
-// 3.11 on: entries that start with 1cccclll: kind c, length l + 1 code units; what follows depends on the kind. Columns
-// are of no interest here.
+// 3.11 on: entries that start with 1cccclll: kind c, length l + 1 code units; the following bytes depend on the kind.
+// Columns are skipped.
 std::uint32_t line_in_locations(TableReader table, std::int64_t line, std::uint32_t wanted) {
   std::uint64_t end = 0;
   while (true) {
@@ -104,7 +104,7 @@ std::uint32_t line_in_locations(TableReader table, std::int64_t line, std::uint3
 
 std::uint32_t python_line(std::uint16_t version, std::span<const std::byte> line_table, std::uint32_t first_line,
                           std::uint32_t bytecode_offset) {
-  // A frame that has not begun its first instruction is before offset 0; CPython gives it the first line.
+  // A frame before its first instruction has a negative offset; CPython gives it the first line.
   if (static_cast<std::int32_t>(bytecode_offset) < 0) return valid_line(first_line);
   const TableReader table(line_table);
   if (version == 0x0309) return line_in_lnotab(table, first_line, bytecode_offset);

@@ -58,7 +58,7 @@ class SegmentOpener {
   }
 
  private:
-  /// Where that fails, the next one is created when it is wanted.
+  /// If this fails, the next file is created when it is needed.
   void prepare() {
     next_ = folder_->add_segment(window_);
     auto created = create_locked_file(next_.path_before(), false);
@@ -68,7 +68,7 @@ class SegmentOpener {
   std::shared_ptr<KeptFolder> folder_;
   std::string window_;
   KeptSegment next_;
-  ScopedFd next_fd_;  ///< of the file at next_.path_before(), where that is there
+  ScopedFd next_fd_;  ///< the file at next_.path_before(), if it exists
 };
 
 }  // namespace

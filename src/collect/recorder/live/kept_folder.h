@@ -1,4 +1,4 @@
-// The folder beside a recording where the parts of it lie that are kept until somebody wants them.
+// The folder beside a recording that holds its segments until a dump is requested.
 #pragma once
 
 #include <sys/types.h>
@@ -17,28 +17,28 @@ namespace tidemark {
 /// A file of such a folder, by its path: "run.tide.kept/000012.1.pid4711.tide".
 struct KeptSegment {
   std::string folder;
-  std::uint64_t number = 0;  ///< those that were begun later have greater ones
-  std::string window;        ///< as add_window() called it
+  std::uint64_t number = 0;  ///< increases in the order in which segments begin
+  std::string window;        ///< as returned by add_window()
 
   [[nodiscard]] std::string path() const;
-  /// Where it lies, empty, before it is begun (open_segments()).
+  /// Its path before it begins, as an empty file (open_segments()).
   [[nodiscard]] std::string path_before() const;
   bool operator==(const KeptSegment&) const = default;
 };
 
-/// For its owner only (0700). Removed with this object, if nothing is in it then.
+/// Accessible only to its owner (0700). Removed with this object if it is empty.
 class KeptFolder {
  public:
-  /// A new one: "run.tide.kept" for "run.tide", or with a number where that is taken. The error names it.
+  /// Creates "run.tide.kept" for "run.tide", with a number added if that is taken. The error names the folder.
   static Result<std::shared_ptr<KeptFolder>> create(const std::string& output);
   ~KeptFolder();
   KeptFolder(const KeptFolder&) = delete;
   KeptFolder& operator=(const KeptFolder&) = delete;
 
   [[nodiscard]] const std::string& path() const { return path_; }
-  /// What the files of one more process are called, "1.pid4711": a process that calls exec() has several.
+  /// The name for the files of one more process, "1.pid4711": a process that calls exec() has several.
   [[nodiscard]] std::string add_window(pid_t pid);
-  /// One more file of a window, which nobody has created yet.
+  /// One more file of a window, not created yet.
   [[nodiscard]] KeptSegment add_segment(const std::string& window);
 
  private:
@@ -49,17 +49,17 @@ class KeptFolder {
   std::uint64_t windows_ = 0;
 };
 
-/// Opens the files of one more process. The next one is always there already, empty and under another name: all of them
-/// go when the job ends, and who follows can have it open by then. It goes with the last copy of what is returned,
-/// which keeps the folder. One thread at a time.
+/// Opens the files of one more process. The next file always exists already, empty and under another name: a reader can
+/// open it before the files are deleted at the end of the job. It is deleted with the last copy of the returned
+/// function, which also owns the folder. One thread at a time.
 [[nodiscard]] WindowWriter::OpenSegment open_segments(std::shared_ptr<KeptFolder> folder, pid_t pid);
 
-/// None for paths of other files.
+/// std::nullopt for paths of other files.
 [[nodiscard]] std::optional<KeptSegment> kept_segment(const std::string& path);
-/// Those of its window that are there and come after it, in order, with one that is not begun. Empty where the folder
-/// is gone.
+/// The existing segments of its window that come after it, in order, including one that has not begun. Empty if the
+/// folder is gone.
 [[nodiscard]] std::vector<KeptSegment> later_segments(const KeptSegment& segment);
-/// Whether two paths are of one recording: the same file, or files of one window.
+/// Whether two paths belong to one recording: the same file, or files of one window.
 [[nodiscard]] bool same_recording(const std::string& left, const std::string& right);
 
 }  // namespace tidemark

@@ -8,7 +8,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kRoomForTheRest = 64;  // what is around the recordings
+constexpr std::size_t kRoomForTheRest = 64;  // the message around the recordings
 
 std::string text_of(const Json& value) {
   return value.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -40,7 +40,7 @@ bool LiveRecorder::update() {
     if (got < 0 && errno == EAGAIN) return true;
     auto said =
         got > 0 ? parse_live_message(std::string_view(message).substr(0, static_cast<std::size_t>(got))) : std::nullopt;
-    if (!said) {  // gone, or no recorder of ours
+    if (!said) {  // gone, or not a Tidemark recorder
       connection_.reset();
       recordings_.clear();
       return false;
@@ -79,7 +79,7 @@ std::vector<LiveRecording> find_live_recordings() {
 
 namespace {
 
-// Processes that are to be recorded come first.
+// Processes to be recorded come first.
 constexpr unsigned long kDescriptorsToLeave = 32;
 
 bool is_this_user(const ScopedFd& connection) {
@@ -88,7 +88,7 @@ bool is_this_user(const ScopedFd& connection) {
   return ::getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == ::geteuid();
 }
 
-// A reader has nothing to say.
+// Readers send nothing, so a readable connection was closed.
 bool has_gone(const ScopedFd& connection) {
   char byte = 0;
   return ::recv(connection.get(), &byte, 1, MSG_DONTWAIT | MSG_PEEK) >= 0 || (errno != EAGAIN && errno != EINTR);

@@ -1,4 +1,4 @@
-// The recordings of this user that are under way on this machine, as their recorders tell (live_message.h).
+// The recordings of this user in progress on this machine, as reported by their recorders (live_message.h).
 #pragma once
 
 #include <chrono>
@@ -13,16 +13,16 @@
 
 namespace tidemark {
 
-/// A recorder that tells what it writes. As long as this lives, it writes every 100 ms instead of every second. Not
-/// thread-safe.
+/// A connection to a recorder that reports the files it writes. While it exists, the recorder writes every 100 ms
+/// instead of every second. Not thread-safe.
 class LiveRecorder {
  public:
-  /// Connects to the socket in a recorder's folder. None where nobody of this user listens. Does not wait.
+  /// Connects to the socket in a recorder's folder. std::nullopt if no process of this user listens. Does not wait.
   static std::optional<LiveRecorder> connect(const std::string& socket);
 
-  /// Takes what the recorder said since. False once it is gone. Does not wait.
+  /// Reads the recorder's messages since the last call. False once the recorder is gone. Does not wait.
   bool update();
-  /// The latest; empty before the first message, and where nothing is recorded.
+  /// From the latest message; empty before the first message, and if nothing is recorded.
   [[nodiscard]] const std::vector<LiveRecording>& recordings() const { return recordings_; }
   [[nodiscard]] bool heard() const { return heard_; }
   /// Readable when there is something for update().
@@ -36,25 +36,25 @@ class LiveRecorder {
   bool heard_ = false;
 };
 
-/// All of them that answer within `patience`; those of programs that were started with another TMPDIR are not found.
+/// All recorders that answer within `patience`, except those of programs started with another TMPDIR.
 [[nodiscard]] std::vector<LiveRecorder> find_live_recorders(
     std::chrono::milliseconds patience = std::chrono::milliseconds(500));
 
-/// What they write, by pid.
+/// The recordings of all recorders, by pid.
 [[nodiscard]] std::vector<LiveRecording> find_live_recordings();
 
-/// Not thread-safe. Never waits, and wakes nobody: it is asked whenever the recorder wakes up for its programs.
+/// Not thread-safe. Never waits or wakes another thread: the recorder calls it whenever it wakes up for its programs.
 class LiveClients {
  public:
   static constexpr std::size_t kMaxClients = 16;
 
-  /// `listener`: of SocketFolder::listen(), not blocking.
+  /// `listener`: from SocketFolder::listen(), non-blocking.
   explicit LiveClients(ScopedFd listener) : listener_(std::move(listener)) {}
 
-  /// Takes in readers of the same user, and lets those go that have gone.
+  /// Accepts readers of the same user, and removes those that have disconnected.
   void welcome();
   [[nodiscard]] std::size_t count() const { return clients_.size(); }
-  /// Tells those who have not been told.
+  /// Sends the list to the readers that have not received it.
   void send(std::span<const LiveRecording> recordings);
 
  private:

@@ -27,7 +27,7 @@ namespace tidemark {
 namespace {
 
 constexpr std::string_view kName = "tidemark-XXXXXX";
-constexpr char kLock[] = "recorder.lock";  // the first file and the last: a folder without it is nobody's we know
+constexpr char kLock[] = "recorder.lock";  // created first, removed last: a folder without it is not a recorder's
 constexpr int kMaxAttempts = 10;
 constexpr const char* kFiles[] = {"recorder", "recorder.seen", "live", kLock};
 
@@ -50,7 +50,7 @@ std::vector<std::string> parents() {
   return found;
 }
 
-// Questions of monitors and answers of programs that nobody took away; then the rest.
+// Removes requests of monitors and answers of programs that were not collected, then the other files.
 void remove_files(const ScopedFd& folder) {
   DIR* entries = ::fdopendir(::openat(folder.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   while (const dirent* entry = entries != nullptr ? ::readdir(entries) : nullptr) {
@@ -70,7 +70,7 @@ void remove_if_abandoned(const std::string& path) {
   ::rmdir(path.c_str());
 }
 
-// What is called as the folder of a recorder.
+// Folders with the name pattern of a recorder's folder.
 std::vector<std::string> folders_in(const std::string& parent) {
   constexpr std::string_view kStart = kName.substr(0, kName.find('X'));
   std::vector<std::string> found;
@@ -119,7 +119,7 @@ Result<SocketFolder> SocketFolder::create() {
       if (::mkdtemp(name.data()) == nullptr) break;
       auto lock = create_locked_file(fmt::format("{}/{}", name, kLock), false);
       if (lock && *lock) return SocketFolder(std::move(name), std::move(*lock));
-      // Another recorder came between and took the folder for an abandoned one.
+      // Another recorder came between and treated the folder as abandoned.
       ::rmdir(name.c_str());
     }
   }
@@ -140,7 +140,7 @@ Result<ScopedFd> SocketFolder::listen_to_readers() const {
 }
 
 std::vector<std::string> SocketFolder::live_sockets() {
-  std::set<std::string> folders;  // two of the places may be one
+  std::set<std::string> folders;  // two of the places may be the same
   for (const std::string& parent : parents()) {
     std::error_code error;
     for (const std::string& folder : folders_in(parent)) {

@@ -19,14 +19,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-// Listing processes takes some drivers milliseconds under a lock that others wait for; so once a second. Where it is
-// quick, also when what is used has changed by more than a hundredth: who uses it then belongs to that.
+// Listing processes takes some drivers milliseconds under a lock that others wait for; so once a second. If it is
+// quick, also when the used memory has changed by more than a hundredth, so that the list matches it.
 constexpr std::chrono::nanoseconds kProcessInterval = 1s;
 constexpr std::uint64_t kChangedUse = 100;
 constexpr std::chrono::nanoseconds kJobInterval = 1s;
 constexpr std::chrono::nanoseconds kPssInterval = 5s;
-// What the host's memory holds, likewise: where it is quick, also when more or less is used. Who watches a machine has
-// it once a second, as the list of processes.
+// The parts of the host's memory, less often; if that is quick, also when its use changes. A watched machine reads them
+// once a second, as the list of processes.
 constexpr std::chrono::nanoseconds kPartsInterval = 5s;
 constexpr std::chrono::nanoseconds kWatchedPartsInterval = 1s;
 
@@ -47,7 +47,7 @@ void add_reading(std::vector<Reading>& readings, std::uint64_t ticks, What what)
   reading.what = std::move(what);
 }
 
-// Readings that nobody collects: the recorder is stopped, say by a debugger.
+// Readings that are not collected: the recorder is stopped, for example by a debugger.
 constexpr std::size_t kMaxReadings = 100'000;
 
 }  // namespace
@@ -59,7 +59,7 @@ std::chrono::nanoseconds processor_time() {
 }
 
 void Pace::done(Clock::time_point began, std::chrono::nanoseconds cost, std::chrono::nanoseconds elapsed) {
-  // On the grid of intervals when on time; what was missed is not made up for.
+  // On the grid of intervals if on time; missed readings are skipped.
   if (std::exchange(first_, false)) cost = elapsed = 0ns;
   const Clock::time_point regular = next_ + interval_;
   next_ = std::max(regular > began ? regular : began + interval_, began + cost * share_of_core_);
@@ -123,7 +123,7 @@ void SampleTaker::take(std::vector<Reading>& readings) {
   read_pss_ = pss_pace_.due(now);
   run(read_pss_ ? pss_pace_ : host_pace_, now, [&] { read_host(readings); });
   if (read_pss_) host_pace_.done(now, 0ns, 0ns);
-  // With what was just read of the processes, and with each PSS, so that it stays with what else was used then.
+  // With the processes just read, and with each PSS, so that the parts match the other values.
   if (!find_job_ && host_has_changed()) parts_pace_.sample_soon();
   if (read_pss_ && !parts_pace_.due(now)) return read_parts(readings);
   run(parts_pace_, now, [&] { read_parts(readings); });
@@ -144,7 +144,7 @@ std::vector<JobProcess> SampleTaker::own_job() const {
 }
 
 bool SampleTaker::is_of_job(std::int64_t pid) const {
-  // Who watches a machine has others among them.
+  // On a watched machine, other processes are among them.
   return std::any_of(job_.begin(), job_.end(), [&](const JobProcess& process) {
     return process.pid == pid && (!find_job_ || process.below_recorder);
   });
@@ -200,7 +200,7 @@ void SampleTaker::set_job(std::vector<JobProcess> job) {
   job_ = std::move(job);
   if (same) return;
   parts_pace_.sample_soon();
-  pss_pace_.sample_soon();  // a process that was forked shares its pages: which, only this tells
+  pss_pace_.sample_soon();  // a forked process shares its pages; only this reading shows which
 }
 
 void SampleTaker::read_host(std::vector<Reading>& readings) {
@@ -310,7 +310,7 @@ void Sampler::start() {
   try {
     thread_without_signals([shared = shared_] { run(shared); }).detach();
   } catch (const std::system_error&) {
-    shared_->ended = true;  // no thread to be had: no samples
+    shared_->ended = true;  // the thread could not be started: no samples
   }
 }
 

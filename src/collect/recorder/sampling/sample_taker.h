@@ -1,5 +1,5 @@
-// Reads devices and the host, each as often as was asked for and as its cost allows, on a thread of its own: a driver
-// may block for seconds, and the rings must be drained meanwhile.
+// Reads devices and the host on a thread of its own, as often as requested and as the cost allows: a driver may block
+// for seconds, and the rings must be drained meanwhile.
 #pragma once
 
 #include <algorithm>
@@ -19,15 +19,15 @@
 
 namespace tidemark {
 
-/// Of one core, what each kind of reading may take: one thousandth.
+/// The most that each kind of reading may use of one core: one thousandth.
 inline constexpr int kShareOfCore = 1000;
 
 /// A process of the job.
 struct JobProcess {
   std::int64_t pid = -1;
   std::string name;             ///< "python train.py"; may be empty
-  bool below_recorder = false;  ///< where a machine is watched: started under `tidemark run`, or recording itself
-  bool is_recorder = false;     ///< likewise: tidemark's own
+  bool below_recorder = false;  ///< if a machine is watched: started under `tidemark run`, or records itself
+  bool is_recorder = false;     ///< if a machine is watched: a Tidemark process
 
   bool operator==(const JobProcess&) const = default;
 };
@@ -36,25 +36,25 @@ struct SampleOptions {
   bool enabled = true;
   std::chrono::nanoseconds interval = std::chrono::milliseconds(100);
   SourcePlaces places;
-  std::function<std::vector<OpenedSource>()> open_sources = {};  ///< where devices are not those of `places`
+  std::function<std::vector<OpenedSource>()> open_sources = {};  ///< if devices do not come from `places`
   std::optional<std::int64_t> outsider = {};  ///< a process below the recorder that does not belong to the job
-  /// Where the recorder is not above the job: the process that belongs to it with all below.
+  /// If the recorder is not an ancestor of the job: the job's topmost process.
   std::optional<std::int64_t> first_process = {};
-  // For who watches a machine instead of recording a job. Both are called on the thread that reads.
-  /// Which of the devices found are read, by position; empty: all.
+  // For watching a machine instead of recording a job. Both are called on the thread that reads.
+  /// Which of the devices found are read, by position; empty function: all.
   std::function<bool(const std::vector<DeviceInfo>& devices, std::size_t position)> reads_device = {};
-  /// The job's processes, given those that devices listed latest; empty: those below one process.
+  /// The job's processes, given those that devices listed latest; empty function: those below one process.
   std::function<std::vector<JobProcess>(const std::vector<std::int64_t>& on_devices)> find_job = {};
-  /// Whose control group is read, where that can be seen; else, and where it is none, this process's.
+  /// PID; read the control group of this process, if visible; else the calling process's.
   std::optional<std::int64_t> cgroup_of = {};
   int share_of_core = kShareOfCore;  ///< see Pace
 };
 
-/// That this thread has used.
+/// Processor time used by this thread.
 [[nodiscard]] std::chrono::nanoseconds processor_time();
 
-/// When to do something next. It takes at most a share of one core, a thousandth unless told otherwise: what costs 1 ms
-/// of processor time is not done again for 1 s, however short the interval. What the first time costs does not count:
+/// Decides when to repeat an action. It takes at most a share of one core, by default a thousandth: an action that
+/// costs 1 ms of processor time is not repeated for 1 s, however short the interval. The first time does not count:
 /// drivers load and connect then.
 class Pace {
  public:
@@ -63,10 +63,10 @@ class Pace {
 
   [[nodiscard]] bool due(std::chrono::steady_clock::time_point now) const { return now >= next_; }
   [[nodiscard]] std::chrono::steady_clock::time_point next() const { return next_; }
-  /// It was begun at `began`, on time or late, and took `cost` of processor time and `elapsed` by the clock.
+  /// The action began at `began`, on time or late, and took `cost` of processor time and `elapsed` by the clock.
   void done(std::chrono::steady_clock::time_point began, std::chrono::nanoseconds cost,
             std::chrono::nanoseconds elapsed);
-  /// Do it before its time, as soon as that share of the clock allows: others may have had to wait for it.
+  /// Repeats before the interval ends, as soon as the share of `elapsed` time allows: others may have waited for it.
   void sample_soon() { next_ = std::min(next_, earliest_); }
 
  private:
@@ -80,14 +80,14 @@ class Pace {
 /// One thread. A call may block for as long as a driver does.
 class SampleTaker {
  public:
-  /// Loads the drivers' libraries. `job` is the process above those of the job. `clock` must outlive this.
+  /// Loads the drivers' libraries. `job` is the parent of the job's processes. `clock` must outlive this.
   SampleTaker(const SampleOptions& options, std::int64_t job, const TickClock& clock);
 
-  /// What was found; before all readings.
+  /// The devices found; comes before all readings.
   [[nodiscard]] DevicesFound found() const;
-  /// Appends what is due now.
+  /// Appends the readings that are due now.
   void take(std::vector<Reading>& readings);
-  /// When something is due next.
+  /// When the next reading is due.
   [[nodiscard]] std::chrono::steady_clock::time_point next() const;
 
  private:
@@ -95,8 +95,8 @@ class SampleTaker {
     DeviceSource* source = nullptr;
     std::size_t position = 0;                 ///< within the source
     bool skipped = false;                     ///< not to be read, or lost
-    std::uint64_t used_bytes = 0;             ///< by the latest reading that said so
-    std::uint64_t used_at_listing_bytes = 0;  ///< when its processes were listed last
+    std::uint64_t used_bytes = 0;             ///< from the latest reading that has it
+    std::uint64_t used_at_listing_bytes = 0;  ///< when its processes were last listed
   };
 
   [[nodiscard]] bool device_use_changed() const;
@@ -122,13 +122,13 @@ class SampleTaker {
   std::vector<OpenedSource> sources_;
   std::vector<Device> devices_;
   std::optional<Cgroup> cgroup_;
-  std::optional<std::int64_t> cgroup_pid_;  ///< of which process; none: of this one
-  std::vector<JobProcess> job_;             ///< as of the last look
-  std::vector<std::int64_t> on_devices_;    ///< processes that devices listed latest, where find_job_ wants them
+  std::optional<std::int64_t> cgroup_pid_;  ///< the process of the group; std::nullopt: this one
+  std::vector<JobProcess> job_;             ///< at the last reading
+  std::vector<std::int64_t> on_devices_;    ///< processes that devices listed latest, if find_job_ needs them
   bool read_pss_ = false;                   ///< with the next reading of the host
   ProcessRoles roles_;
-  std::vector<ProcessMemory> job_memory_;  ///< of the latest reading of the host
-  std::uint64_t host_used_bytes_ = 0;      ///< likewise, by the control group, else by the job
+  std::vector<ProcessMemory> job_memory_;  ///< from the latest reading of the host
+  std::uint64_t host_used_bytes_ = 0;      ///< from the same reading: the control group's usage, else the job's
   std::uint64_t host_used_at_parts_bytes_ = 0;
   Pace device_pace_;
   Pace process_pace_;
@@ -141,20 +141,20 @@ class SampleTaker {
 /// Owned and called by one thread.
 class Sampler {
  public:
-  /// Starts nothing yet. `job`: the process above those of the job.
+  /// Does not start the thread. `job`: the parent of the job's processes.
   Sampler(SampleOptions options, std::int64_t job, const TickClock& clock);
-  /// Waits a second for a driver that does not answer, then leaves the thread to the end of this process.
+  /// Waits one second for a driver that does not answer, then leaves the thread running until the process exits.
   ~Sampler();
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
 
-  /// Starts the thread, once. It takes no signals: they are this process's own.
+  /// Starts the thread, once. It blocks all signals, which belong to this process's other threads.
   void start();
-  /// What was read since the last call, oldest first.
+  /// The readings since the last call, oldest first.
   [[nodiscard]] std::vector<Reading> collect();
 
  private:
-  struct Shared;  ///< with the thread
+  struct Shared;  ///< shared with the thread
   static void run(const std::shared_ptr<Shared>& shared);
 
   std::shared_ptr<Shared> shared_;

@@ -8,10 +8,10 @@
 namespace tidemark {
 namespace {
 
-// Of a job with more processes, those with less memory are added up.
+// In jobs with more processes, those with less memory are summed.
 constexpr std::size_t kMaxProcesses = 32;
 
-// Most resident bytes first; the recorded process is always there.
+// Most resident bytes first; the recorded process is always kept.
 void keep_largest(HostPartsSample& sample) {
   std::stable_sort(sample.processes.begin(), sample.processes.end(),
                    [](const HostProcess& left, const HostProcess& right) {

@@ -1,4 +1,4 @@
-// From readings of the machine to the samples of one process's recording.
+// Converts readings of the machine to the samples of one process's recording.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ namespace tidemark {
 /// One thread. `writer` and `clock` must outlive it.
 class SampleWriter {
  public:
-  /// Of the process `pid`, whose recording begins at `start_ticks`.
+  /// For the process `pid`, with a recording that begins at `start_ticks`.
   SampleWriter(RecordingWriter& writer, const TickClock& clock, std::int64_t pid, std::uint64_t start_ticks)
       : writer_(writer), clock_(clock), pid_(pid), start_ticks_(start_ticks) {}
 
-  /// DevicesFound comes first. What was read before the recording began, or of devices that the process does not see,
-  /// is left out.
+  /// DevicesFound comes first. Readings from before the recording began, or of devices that the process does not see,
+  /// are ignored.
   void add(const Reading& reading);
 
  private:
@@ -31,7 +31,7 @@ class SampleWriter {
   void write(std::uint64_t ticks, HostPartsSample sample);
   void write(std::uint64_t ticks, KilledProcess killed);
 
-  /// In the recording, of a position in DevicesFound; none where the process does not see the device.
+  /// The id in the recording for a position in DevicesFound; std::nullopt if the process does not see the device.
   [[nodiscard]] std::optional<SampledDeviceId> id_of(SampledDeviceId position) const;
   [[nodiscard]] std::uint64_t time_ns(std::uint64_t ticks) const { return clock_.between_ns(start_ticks_, ticks); }
 

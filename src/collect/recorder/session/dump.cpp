@@ -53,7 +53,7 @@ void DumpWriter::start(Dump dump, std::vector<KeptWindow> windows, std::string o
   auto write = [this, windows = std::move(windows), output = std::move(output), overwrite, folder = std::move(folder),
                 describe = std::move(describe)]() mutable {
     write_all(*dump_, windows, output, overwrite, folder);
-    windows.clear();  // segments that no window has any more are deleted
+    windows.clear();  // deletes segments that no window uses any more
     try {
       if (describe) dump_->verdict = describe(*dump_);
     } catch (const std::exception& error) {
@@ -61,7 +61,7 @@ void DumpWriter::start(Dump dump, std::vector<KeptWindow> windows, std::string o
     }
     ready_ = true;
   };
-  // Not the thread's alone: where none can be started, it would be gone with all that is to be written.
+  // Shared with the thread: if it cannot be started, the data to write must not be lost.
   const auto work = std::make_shared<decltype(write)>(std::move(write));
   try {
     thread_ = std::thread([work] { (*work)(); });

@@ -1,4 +1,4 @@
-// What was kept of a job, written as recordings: why, which, and the thread that does it.
+// Kept parts of a job, written as recordings: the reason, the files, and the thread that writes them.
 #pragma once
 
 #include <sys/types.h>
@@ -28,19 +28,19 @@ struct DumpedFile {
   std::uint64_t event_count = 0;
   std::uint64_t oom_count = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t duration_ns = 0;  ///< from the beginning of what was kept to its end
+  std::uint64_t duration_ns = 0;  ///< from the beginning to the end of the window
 };
 
 struct Dump {
   DumpReason reason = DumpReason::signal;
   std::vector<DumpedFile> files;
-  std::vector<std::string> errors;  ///< of what could not be written: its segments stay where they are
-  std::string left_in;              ///< the folder where they stay; empty: none do
-  // Of host_oom.
-  std::vector<KilledProcess> killed;    ///< the job's; without times
-  std::uint64_t unexplained_kills = 0;  ///< where there are none: what the control group counted
-  std::string cgroup;                   ///< its folder; empty where there is none
-  std::vector<std::string> verdict;     ///< lines that DumpOptions::describe made
+  std::vector<std::string> errors;  ///< for recordings that could not be written: their segments stay in place
+  std::string left_in;              ///< the folder where they stay; empty if none do
+  // For host_oom.
+  std::vector<KilledProcess> killed;    ///< processes of the job; without times
+  std::uint64_t unexplained_kills = 0;  ///< if `killed` is empty: kills counted by the control group
+  std::string cgroup;                   ///< its folder; empty without one
+  std::vector<std::string> verdict;     ///< lines made by DumpOptions::describe
 };
 
 /// A dump is written when one of these happens.
@@ -51,13 +51,13 @@ struct DumpTriggers {
 };
 
 struct KeepOptions {
-  WindowLimits limits;  ///< of each process
+  WindowLimits limits;  ///< for each process
   DumpTriggers dump;
   /// Called on the thread that writes dumps, once the files are there.
   std::function<std::vector<std::string>(const Dump&)> describe = {};
 };
 
-/// Of one process: what is kept of it.
+/// The kept part of one process.
 struct KeptWindow {
   ProcessInfo process;
   SegmentFiles files;
@@ -72,19 +72,19 @@ class DumpWriter {
   DumpWriter(const DumpWriter&) = delete;
   DumpWriter& operator=(const DumpWriter&) = delete;
 
-  /// One after the other: waits for the one before. `output`: of its first process, as OutputFiles takes it. `folder`:
+  /// Waits for the previous dump to finish. `output`: the path for its first process, as for OutputFiles. `folder`:
   /// where the segments are.
   void start(Dump dump, std::vector<KeptWindow> windows, std::string output, bool overwrite, std::string folder,
              std::function<std::vector<std::string>(const Dump&)> describe);
   [[nodiscard]] bool busy() const { return thread_.joinable() && !ready_; }
-  /// The latest, once it is written.
+  /// The latest dump, once it is written.
   [[nodiscard]] std::optional<Dump> take();
   void wait();
 
  private:
   std::thread thread_;
   std::atomic<bool> ready_ = false;
-  std::optional<Dump> dump_;  // the thread's until it is ready
+  std::optional<Dump> dump_;  // owned by the thread until it is ready
 };
 
 }  // namespace tidemark

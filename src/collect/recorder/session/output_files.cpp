@@ -54,7 +54,7 @@ Result<OutputFiles::File> OutputFiles::open_next(const ProcessInfo& process) {
     if (is_first || label == rank) kept_.emplace_back(::fcntl(fd->get(), F_DUPFD_CLOEXEC, 0));
     if (is_first) {
       first_given_ = true;
-      first_ = path;  // the files of this run have one name, whatever others have
+      first_ = path;  // the files of this run have one name, even if others are taken
     }
     auto sink = make_file_sink(std::move(*fd), path);
     return File{std::move(path), std::move(sink), is_first && !label.empty()};

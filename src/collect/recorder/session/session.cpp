@@ -17,22 +17,22 @@ namespace {
 
 // A thread marks its lane busy before it takes a time. The mark may linger in a store buffer, far shorter than this.
 constexpr std::uint64_t kHoldBackNs = 1'000'000;
-// A call of the driver may wait for the GPU. Events of other threads do not wait longer for it.
+// A call of the driver may wait for the GPU. Events of other threads wait for it at most this long.
 constexpr std::uint64_t kLongestCallNs = 500'000'000;
-// A thread stopped in the middle of an event must not make the recorder hoard the others' events.
+// A thread stopped in the middle of an event must not make the recorder accumulate the others' events.
 constexpr std::size_t kMaxPending = 1 << 20;
 constexpr std::uint64_t kPoolBytes = sizeof(ring::Shared::chunks);
 
-// Whether no thread has had the lane yet. One that found the pool empty leaves nothing but a count.
+// Whether no thread has claimed the lane yet. A thread that found the pool empty changes only a count.
 bool untouched(const ring::Lane& lane) {
   return lane.owner.load(std::memory_order_acquire) == 0 && lane.head.load(std::memory_order_acquire) == 0 &&
          lane.dropped.load(std::memory_order_relaxed) == 0;
 }
 
-// Further from now than clocks of different cores are apart: a time that only overwritten memory says.
+// Further ahead than clocks of different cores can differ: such a time comes from overwritten memory.
 constexpr std::uint64_t kFutureNs = 1'000'000'000;
 
-// For what was lost and how it ended, at the size limit.
+// For the losses and the end of the recording, at the size limit.
 constexpr std::uint64_t kRoomForTheEnd = 1024;
 
 }  // namespace
@@ -59,8 +59,8 @@ Error Session::out_of_memory() {
   return {"out of memory"};
 }
 
-// A recorder that got no processor for a while finds full rings: these are taken in parts, as an event has several
-// times the room that it has there.
+// A recorder that got no processor for a while finds full rings: these are read in parts, as an event takes several
+// times its size in the ring.
 Session::Round Session::take_round(std::uint64_t now) {
   const std::uint64_t held_back = now - clock_.ticks_in_ns(kHoldBackNs);
   const std::uint64_t longest_call = now - clock_.ticks_in_ns(kLongestCallNs);
@@ -72,7 +72,7 @@ Session::Round Session::take_round(std::uint64_t now) {
     if (untouched(shared->lanes[index])) break;  // lanes are claimed from the lowest on
     if (index == lanes_.size()) lanes_.push_back(std::make_unique<LaneState>(shared, index, nn_modules_));
     LaneState& lane = *lanes_[index];
-    // Both before looking at what it wrote.
+    // Read both before the lane's records.
     const bool busy = lane.reader.lane().busy.load(std::memory_order_acquire) != 0;
     const std::uint64_t call_since = lane.reader.lane().call_since.load(std::memory_order_acquire);
     const std::uint64_t bytes = take(lane);
@@ -102,7 +102,7 @@ Result<std::uint64_t> Session::drain(bool recorder_was_stopped) {
     if (recorder_was_stopped) dropped_while_stopped_ += dropped - std::min(dropped, dropped_before_);
     dropped_before_ = dropped;
     if (auto written = write_until(round.until); !written) return written.error();
-    // At most what the pool holds in one go: a fast producer must not keep us here.
+    // At most the pool's size in one call: a fast producer must not keep this loop running.
   } while (round.more && taken < kPoolBytes && !stopped_);
   if (auto checked = check_size(); !checked) return checked.error();
   told_until_ns_ = clock_.between_ns(memory_->get()->control.start_ticks, round.until);
@@ -123,7 +123,7 @@ Result<std::uint64_t> Session::drain(bool recorder_was_stopped) {
   return taken;
 }
 
-// What is held back by now is not, a little later.
+// Events held back by now can be written a little later.
 Result<void> Session::cut() {
   std::this_thread::sleep_for(std::chrono::nanoseconds(2 * kHoldBackNs));
   if (auto drained = drain(); !drained) return drained.error();
@@ -199,7 +199,7 @@ Result<void> Session::finish(bool exited) {
   if (!stopped_ || size_limit_reached_) {
     if (!exited) memory_->get()->control.stop.store(1, std::memory_order_relaxed);
     if (!size_limit_reached_) {
-      // More than one pass only when a lane held more than one pass takes.
+      // More than one pass only if a lane held more than one pass takes.
       for (std::uint64_t taken = 1; taken > 0 && !stopped_;) {
         auto drained = drain();
         if (!drained) return drained.error();
@@ -219,7 +219,7 @@ Result<void> Session::finish(bool exited) {
     if (!finished) stop_after_error(exited);
     return finished;
   }
-  // What a window has so far can be read.
+  // The window's content so far is readable.
   if (limits_.window != nullptr) static_cast<void>(limits_.window->finish_after_error({last_event_ns_, exited}));
   return {};
 }
@@ -336,8 +336,8 @@ void Session::take_driver_call(LaneState& lane, const RingRecord& record) {
   Event event;
   event.thread = lane.definitions.thread();
   event.stack = lane.definitions.stack(record.header.stack);
-  // A call that gave something back has the time when it was made: a signal handler may have recorded something since,
-  // and after kLongestCallNs (session.cpp) what came later has been written.
+  // A call that released memory has the time when it was made: a signal handler may have recorded something since, and
+  // after kLongestCallNs (session.cpp) later events have been written.
   const std::uint64_t ticks = std::max({fields[0], lane.last_ticks, written_ticks_});
   lane.pending.push_back({clamp_timestamp(ticks, lane), event, told});
 }
@@ -410,7 +410,7 @@ Result<void> Session::write_until(std::uint64_t ticks) {
 Result<void> Session::check_size() {
   const std::uint64_t most = limits_.max_file_bytes;
   if (most == 0 || writer_->bytes_written() + writer_->bytes_pending() + kRoomForTheEnd < most) return {};
-  // What is pending is not compressed yet: there may be room for more.
+  // Pending data is not compressed yet: there may be room for more.
   if (auto flushed = writer_->flush(); !flushed) {
     stop_after_error(false);
     return flushed;
@@ -445,7 +445,7 @@ Result<void> Session::write(const PendingEvent& pending) {
   return {};
 }
 
-// Only now: what the thread that made the node said of itself may have come later than the node, from its own lane.
+// Not earlier: the name of the thread that made the node may arrive later than the node, from its own lane.
 AutogradNodeId Session::autograd_node(const LaneNode& node) {
   const auto thread = autograd_threads_.find(node.thread_number);
   return writer_->autograd_node({node.type, thread != autograd_threads_.end() ? thread->second : ThreadId{}});
@@ -463,7 +463,7 @@ Result<void> Session::next_segment(std::uint64_t now_ns) {
   return begun;
 }
 
-// Whatever may still be written that was defined before.
+// Keeps all definitions that later records may refer to.
 void Session::keep_definitions(KeptDefinitions& definitions) const {
   for (const auto& lane : lanes_) {
     lane->definitions.keep(definitions);
@@ -501,7 +501,7 @@ void Session::stop() {
 
 void Session::stop_after_error(bool exited) {
   stop();
-  // Where nothing at all can be written, the recording ends without an end.
+  // If nothing at all can be written, the recording has no end record.
   static_cast<void>(writer_->finish_after_error({last_event_ns_, exited}));
 }
 

@@ -1,4 +1,4 @@
-// The recording of one process, from the recorder's side: drains its lanes into a writer, in the order of time.
+// The recording of one process, on the recorder's side: drains its lanes into a writer, in the order of time.
 #pragma once
 
 #include <sys/types.h>
@@ -29,8 +29,8 @@ namespace tidemark {
 class Session {
  public:
   struct Limits {
-    std::uint64_t max_file_bytes = 0;  ///< never exceeded, from some KiB on; 0 = none
-    WindowWriter* window = nullptr;    ///< the writer, where it keeps the last part only
+    std::uint64_t max_file_bytes = 0;  ///< never exceeded, from some KiB on; 0 = no limit
+    WindowWriter* window = nullptr;    ///< the writer, if it keeps only the most recent part
   };
 
   Session(std::unique_ptr<SharedMemory> memory, const TickClock& clock, std::unique_ptr<RecordingWriter> writer,
@@ -40,28 +40,29 @@ class Session {
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// Takes what is there and writes all events that no earlier one can follow any more. Returns how many bytes of
-  /// records were taken. An error is a write error: the session has then told the process to stop.
-  /// `recorder_was_stopped`: for long before; what was dropped since the last call is due to that.
+  /// Reads the available records and writes all events that no earlier one can follow any more. Returns how many bytes
+  /// of records were read. An error is a write error: the session has then told the process to stop.
+  /// `recorder_was_stopped`: the recorder did not run for long before; events dropped since the last call are due to
+  /// that.
   Result<std::uint64_t> drain(bool recorder_was_stopped = false);
 
-  /// How long drain() keeps what it could write: a second, and less where somebody reads the file meanwhile. Smaller
+  /// How long drain() buffers events that it could write: a second, and less if a reader follows the file. Smaller
   /// frames compress worse.
   void flush_after(std::chrono::nanoseconds time) { flush_ns_ = static_cast<std::uint64_t>(time.count()); }
 
-  /// Takes in what was read of the machine, DevicesFound first; drain() writes it.
+  /// Takes readings of the machine, DevicesFound first; drain() writes them.
   void add(const Reading& reading);
 
-  /// After drain() has thrown std::bad_alloc: gives memory back and ends the recording where it is. Says so.
+  /// After drain() has thrown std::bad_alloc: frees memory and ends the recording there. Returns the error to report.
   Error out_of_memory();
-  /// Adds to what is missing.
+  /// Adds to the recording's losses.
   void add(const Loss& loss);
 
-  /// Takes everything, ends the recording. `exited`: the process is gone or has ended its recording (else it is told to
-  /// stop).
+  /// Reads everything and ends the recording. `exited`: the process is gone or has ended its recording (else it is told
+  /// to stop).
   Result<void> finish(bool exited);
 
-  /// Of a window: ends the segment with what has happened so far. The session goes on.
+  /// For a window: ends the segment with the events so far. The session goes on.
   Result<void> cut();
 
   /// The process has ended its recording, and goes on.
@@ -69,7 +70,7 @@ class Session {
     return memory_->get()->control.ended.load(std::memory_order_acquire) != 0;
   }
 
-  /// A monitor's question waits for the process: it is told so.
+  /// Signals the process that a monitor's request waits for it.
   void announce_question();
 
   /// Whether the process was seen to be a worker of a torch.utils.data.DataLoader.
@@ -82,7 +83,7 @@ class Session {
   /// Time 0 of the recording, in nanoseconds of the recorder's clock.
   [[nodiscard]] std::uint64_t started_ns() const;
   [[nodiscard]] std::uint64_t event_count() const { return event_count_; }
-  /// Requests for memory that failed.
+  /// Failed requests for memory.
   [[nodiscard]] std::uint64_t oom_count() const { return oom_count_; }
   [[nodiscard]] std::uint64_t dropped_count() const;
   [[nodiscard]] std::uint64_t bytes_written() const { return writer_->bytes_written(); }
@@ -91,8 +92,8 @@ class Session {
   struct PendingEvent {
     std::uint64_t ticks;
     Event event;
-    std::optional<DriverCallRecord> driver_call = {};  ///< what it did follows from the calls before it
-    std::optional<LaneNode> node = {};                 ///< of the event, whose own is set when it is written
+    std::optional<DriverCallRecord> driver_call = {};  ///< its effect depends on the calls before it
+    std::optional<LaneNode> node = {};                 ///< the event's node; its id is set when the event is written
   };
   struct LaneState {
     LaneState(ring::Shared* shared, std::uint32_t lane, NnModules& nn_modules)
@@ -102,28 +103,28 @@ class Session {
     std::deque<PendingEvent> pending;
     std::uint64_t last_ticks = 0;
     bool reported_broken = false;
-    // Of the latest `autograd` record.
+    // From the latest `autograd` record.
     std::uint64_t sequence = 0;
     std::uint64_t node_sequence = 0;
     std::optional<LaneNode> node;
   };
 
-  /// What was taken of the lanes in one go.
+  /// The result of reading all lanes once.
   struct Round {
-    std::uint64_t until = 0;  ///< ticks; what happened before has been taken
+    std::uint64_t until = 0;  ///< ticks; earlier events have been read
     std::uint64_t bytes = 0;
     bool more = false;  ///< a lane may have more
   };
-  static constexpr std::uint64_t kMaxTakenBytes = std::uint64_t{1} << 20;  ///< of a lane in one go
+  static constexpr std::uint64_t kMaxTakenBytes = std::uint64_t{1} << 20;  ///< from a lane in one pass
   Round take_round(std::uint64_t now);
 
   // session_records.cpp
-  /// Bytes; fewer than kMaxTakenBytes: all that it had.
+  /// Bytes; fewer than kMaxTakenBytes if the lane is empty now.
   std::uint64_t take(LaneState& lane);
   void take_record(LaneState& lane, const RingRecord& record);
   void take_driver_call(LaneState& lane, const RingRecord& record);
   void take_autograd(LaneState& lane, const RingRecord& record);
-  /// The ticks themselves, or the lane's last ones when they lie in the future.
+  /// `ticks`, or the lane's last ticks if they lie in the future.
   std::uint64_t clamp_timestamp(std::uint64_t ticks, LaneState& lane);
   void set_process_facts(const ProcessFacts& facts);
   void write_mark(const LaneMark& mark, LaneState& lane);
@@ -159,18 +160,18 @@ class Session {
     std::uint64_t definitions = 0;
     std::uint64_t records = 0;
     std::uint64_t times = 0;
-  } invalid_;                        ///< in the rings
-  std::uint64_t latest_ticks_ = 0;   ///< a bound on the times seen so far
+  } invalid_;                        ///< records in the rings
+  std::uint64_t latest_ticks_ = 0;   ///< an upper bound of the times seen so far
   std::uint64_t written_ticks_ = 0;  ///< of the latest event in the file
   std::uint64_t last_flush_ticks_ = 0;
   std::uint64_t flush_ns_ = 1'000'000'000;
   std::uint64_t last_event_ns_ = 0;
   std::uint64_t event_count_ = 0;
   std::uint64_t oom_count_ = 0;
-  std::uint64_t told_until_ns_ = 0;                            ///< by the last drain()
-  std::array<std::uint64_t, kStoredLossCount> told_losses_{};  ///< of those that lanes count
+  std::uint64_t told_until_ns_ = 0;                            ///< at the last drain()
+  std::array<std::uint64_t, kStoredLossCount> told_losses_{};  ///< losses that lanes count
   std::uint64_t dropped_before_ = 0;                           ///< by the lanes, at the end of the last drain()
-  std::uint64_t dropped_while_stopped_ = 0;                    ///< of these, while the recorder did not run
+  std::uint64_t dropped_while_stopped_ = 0;                    ///< part of them lost while the recorder did not run
   bool unflushed_ = false;
   bool stopped_ = false;
   bool size_limit_reached_ = false;
