@@ -9,7 +9,7 @@ namespace tidemark::cuda {
 
 namespace {
 
-/// The first function that is missing, or null.
+/// The name of the first missing function, or null.
 const char* look_up(void* library, Driver& driver) {
   const char* missing = nullptr;
   const auto find = [&](auto& function, const char* name) {

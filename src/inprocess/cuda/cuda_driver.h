@@ -1,5 +1,5 @@
-// The functions of the CUDA driver that copy from the host to a device while a program does something else, and that
-// say how much memory is free. The library is looked up when it is first needed: nothing is linked with CUDA.
+// The functions of the CUDA driver that copy from the host to a device asynchronously, and report free memory. The
+// library is looked up at the first use: nothing is linked with CUDA.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ using Function = void*;               ///< CUfunction
 using DevicePointer = std::uint64_t;  ///< CUdeviceptr
 
 inline constexpr Status kSuccess = 0;
-// Flags of CUDA's documentation.
+// Flags from CUDA's documentation.
 inline constexpr unsigned kStreamNonBlocking = 1;
 inline constexpr unsigned kEventBlockingSync = 1;
 inline constexpr unsigned kEventDisableTiming = 2;
@@ -60,11 +60,11 @@ struct Driver {
   [[nodiscard]] Error error(const char* function, Status status) const;
 };
 
-/// That of this machine, initialized; the same for all callers, and never unloaded. Any thread. An error where there is
-/// none, or it has no device.
+/// The driver of this machine, initialized; the same for all callers, and never unloaded. Any thread. An error if there
+/// is none, or it has no device.
 [[nodiscard]] Result<const Driver*> driver();
 
-/// Makes a context current on this thread as long as it lives; another one may be current before and afterwards.
+/// Makes a context current on this thread while it exists; another one may be current before and afterwards.
 class CurrentContext {
  public:
   CurrentContext(const Driver& driver, Context context);
@@ -77,10 +77,10 @@ class CurrentContext {
   Context before_ = nullptr;
 };
 
-/// Keeps it as long as it lives. The driver outlives it.
+/// Retains a primary context while it exists. The driver outlives it.
 class PrimaryContext {
  public:
-  /// Of a device, as CUDA numbers them in this process. An error where no device has that number.
+  /// The context of a device, by CUDA's number in this process. An error if there is no such device.
   [[nodiscard]] static Result<PrimaryContext> retain(const Driver& driver, int ordinal);
   ~PrimaryContext();
   PrimaryContext(PrimaryContext&& other) noexcept;
@@ -94,7 +94,7 @@ class PrimaryContext {
   PrimaryContext(const Driver& driver, int device, Context context)
       : driver_(&driver), device_(device), context_(context) {}
 
-  const Driver* driver_;  ///< null: moved to another object
+  const Driver* driver_;  ///< null: moved from
   int device_;            ///< CUdevice
   Context context_;
 };

@@ -21,7 +21,7 @@ NamedMetric* MetricTable::find(std::string_view name) noexcept {
 NamedMetric* MetricTable::add(std::string_view name, std::size_t slot) noexcept {
   try {
     const std::lock_guard lock(adding_);
-    // Another thread may have been first.
+    // Another thread may have taken the slot first.
     for (; slots_[slot].load(std::memory_order_relaxed) != nullptr; slot = (slot + 1) % kSlots) {
       if (slots_[slot].load(std::memory_order_relaxed)->name == name) return slots_[slot];
     }

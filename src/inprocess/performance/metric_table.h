@@ -1,4 +1,4 @@
-// The metrics of a monitor by name: found without a lock, never removed.
+// The metrics of a monitor by name: lock-free lookup, never removed.
 #pragma once
 
 #include <array>
@@ -15,7 +15,7 @@
 
 namespace tidemark {
 
-/// Values of one span of time.
+/// Values of one time span.
 struct HistoryMoment {
   std::uint64_t begin_ns = 0;
   std::uint64_t end_ns = 0;
@@ -25,13 +25,13 @@ struct HistoryMoment {
   std::uint64_t count = 0;
 };
 
-/// When there are kCapacity points, each two neighbours become one, and later points have twice as long spans: extremes
+/// When there are kCapacity points, each two neighbours are merged, and later points have twice as long spans: extremes
 /// and means stay exact, only their times get coarser. One thread at a time.
 class ValueHistory {
  public:
   static constexpr std::size_t kCapacity = 512;
 
-  /// Spans come in order of time. Without values in it nothing is added.
+  /// Spans come in order of time. A span without values is ignored.
   void add(std::uint64_t begin_ns, std::uint64_t end_ns, const RunningMoments& values) {
     if (values.count == 0) return;
     const HistoryMoment moment{begin_ns, end_ns, values.lowest, values.highest, values.mean, values.count};
@@ -88,9 +88,9 @@ class MetricTable {
   MetricTable& operator=(const MetricTable&) = delete;
   ~MetricTable();
 
-  /// Adds a new name. Null where there are too many, or no memory.
+  /// Finds or adds a name. Null if there are too many, or no memory is left.
   NamedMetric* find(std::string_view name) noexcept;
-  /// Names so far, and each of them in the order in which they were added.
+  /// Names so far, in the order in which they were added.
   [[nodiscard]] std::size_t size() const { return size_.load(std::memory_order_acquire); }
   [[nodiscard]] NamedMetric& operator[](std::size_t position) const { return *ordered_[position]; }
 

@@ -9,7 +9,7 @@
 namespace tidemark {
 namespace {
 
-// Numbers the threads that log: neighbours in time have different shards.
+// Numbers the logging threads: consecutive threads have different shards.
 std::size_t thread_number() {
   static std::atomic<std::size_t> next = 0;
   static thread_local const std::size_t own = next.fetch_add(1, std::memory_order_relaxed);
@@ -18,7 +18,7 @@ std::size_t thread_number() {
 
 }  // namespace
 
-/// A shard that is this thread's for a moment.
+/// Exclusive use of a shard by this thread.
 class MetricValues::Use {
  public:
   explicit Use(Shard& shard) : shard_(shard) {}
@@ -65,7 +65,7 @@ void MetricValues::add(double value) noexcept {
       return;
     }
     if (!Use::take(*chosen)) {
-      // More threads at once than shards: the next one is free in some nanoseconds.
+      // There are more threads than shards: one is free again in some nanoseconds.
       if (tried % kShards == kShards - 1) ::sched_yield();
       continue;
     }
@@ -76,7 +76,7 @@ void MetricValues::add(double value) noexcept {
       ++chosen->infinite_count;
     } else {
       try {
-        chosen->sketch.add(value);  // may need memory: first, so that all agree on the count
+        chosen->sketch.add(value);  // may need memory: first, so that the counts stay consistent on failure
       } catch (const std::bad_alloc&) {
         lost_.fetch_add(1, std::memory_order_relaxed);
         return;
@@ -104,7 +104,7 @@ ValueSummary MetricValues::summary(bool patient) const {
   summary.joined = sketch.joined();
   if (summary.moments.count + summary.nan_count + summary.infinite_count > 0) summary.last = last_.load();
   if (summary.moments.count == 0) return summary;
-  // The extremes are known exactly.
+  // The extremes are exact.
   const auto quantile = [&](double share) {
     return std::clamp(*sketch.quantile(share), summary.moments.lowest, summary.moments.highest);
   };

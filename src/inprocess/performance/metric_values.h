@@ -1,4 +1,4 @@
-// The values of one metric: taken by any number of threads, none of which waits for another.
+// The values of one metric: added by any number of threads, without waiting.
 #pragma once
 
 #include <array>
@@ -14,9 +14,9 @@
 
 namespace tidemark {
 
-/// Welford's recurrence (B. P. Welford, Technometrics 4(3), 1962); merging as T. F. Chan, G. H. Golub and R. J. LeVeque
-/// have it (Stanford STAN-CS-79-773, 1979): unlike sums of squares it loses no digits where the values are close to
-/// each other. Finite values. One thread at a time.
+/// Welford's recurrence (B. P. Welford, Technometrics 4(3), 1962); merged as in T. F. Chan, G. H. Golub and R. J.
+/// LeVeque (Stanford STAN-CS-79-773, 1979): unlike sums of squares it loses no digits if the values are close to each
+/// other. Finite values. One thread at a time.
 struct RunningMoments {
   std::uint64_t count = 0;
   double mean = 0;
@@ -46,13 +46,13 @@ struct RunningMoments {
   }
 
   [[nodiscard]] double sum() const { return mean * static_cast<double>(count); }
-  /// Of these values, not estimated for more: divided by their count.
+  /// Population standard deviation: divided by the count.
   [[nodiscard]] std::optional<double> deviation() const {
     return count == 0 ? std::nullopt : std::optional(std::sqrt(squares / static_cast<double>(count)));
   }
 };
 
-/// What is known of the values of a metric. Those that are not finite are counted and in nothing else.
+/// Statistics of a metric's values. Values that are not finite are only counted.
 struct ValueSummary {
   RunningMoments moments;
   std::optional<double> p50;  ///< within 1%, see QuantileSketch
@@ -65,8 +65,8 @@ struct ValueSummary {
   bool joined = false;           ///< see QuantileSketch
 };
 
-/// A thread adds to a shard that no other one is using at the moment: its own, or the next that is free. Most metrics
-/// are of one thread and have one shard. A value costs some 20 ns.
+/// A thread adds to a shard that no other thread is using: its own, or the next free one. Most metrics are used by one
+/// thread and have one shard. A value costs some 20 ns.
 class MetricValues {
  public:
   MetricValues() = default;
@@ -77,8 +77,8 @@ class MetricValues {
   /// Any thread.
   void add(double value) noexcept;
 
-  /// Any thread. `patient`: waits for threads that are just adding; otherwise their shards are left out
-  /// (in a forked child, where these threads are not).
+  /// Any thread. `patient`: waits for threads that are adding; otherwise their shards are left out (in a forked child,
+  /// which does not have these threads).
   [[nodiscard]] ValueSummary summary(bool patient = true) const;
   /// The finite values since the last call. One thread at a time.
   [[nodiscard]] RunningMoments take_recent();

@@ -1,4 +1,4 @@
-// What a performance monitor has seen.
+// The data collected by a performance monitor.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct MetricReport {
   ValueHistory history;
 };
 
-/// A percentage that was read again and again.
+/// A percentage that is read repeatedly.
 struct WatchedPercent {
   std::optional<double> latest;
   RunningValue all;
@@ -28,32 +28,32 @@ struct WatchedPercent {
 };
 
 struct SystemReport {
-  std::uint32_t processors = 0;  ///< that this process may use
+  std::uint32_t processors = 0;  ///< available to this process
   WatchedPercent cpu;            ///< of all processors
-  WatchedPercent process_cpu;    ///< of one: 200 where this process keeps two busy
-  WatchedPercent memory;         ///< of the host, what is not available
-  std::string disk;              ///< a path on it
+  WatchedPercent process_cpu;    ///< of one processor: 200 if this process keeps two busy
+  WatchedPercent memory;         ///< of the host, the part that is not available
+  std::string disk;              ///< a path on that disk
   std::optional<double> disk_percent;
-  HostActivity first;  ///< when watching began
+  HostActivity first;  ///< at the beginning of watching
   HostActivity latest;
   ProcessPages process;  ///< of this process
 };
 
-/// Times are nanoseconds since the monitor was made.
+/// Times are nanoseconds since the monitor was created.
 struct PerformanceReport {
-  std::uint64_t began_wall_ns = 0;  ///< since 1970, as the machine's clock then was
+  std::uint64_t began_wall_ns = 0;  ///< since 1970, by the machine's clock at that time
   std::uint64_t now_ns = 0;
   std::uint64_t now_wall_ns = 0;      ///< the same moment since 1970: the clock may have been set meanwhile
-  bool watching = false;              ///< the machine, still
-  std::int64_t pid = -1;              ///< this process
+  bool watching = false;              ///< the machine is still being watched
+  std::int64_t pid = -1;              ///< of this process
   std::vector<MetricReport> metrics;  ///< in the order in which they were first logged
-  std::uint64_t unnamed_values = 0;   ///< of names beyond MetricTable::kMaxNames
-  std::uint64_t late_values = 0;      ///< that came when the monitor had been stopped
+  std::uint64_t unnamed_values = 0;   ///< with names beyond MetricTable::kMaxNames
+  std::uint64_t late_values = 0;      ///< logged after the monitor was stopped
   StepSummary steps;
   ValueHistory step_history;  ///< seconds
   SystemReport system;
   std::uint64_t machine_began_ns = 0;   ///< time 0 of `machine`
-  std::optional<MachineState> machine;  ///< none where it was not watched
+  std::optional<MachineState> machine;  ///< std::nullopt if it was not watched
 };
 
 }  // namespace tidemark

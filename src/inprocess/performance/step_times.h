@@ -1,4 +1,4 @@
-// How long the steps of a training loop take, and what of it goes into which part.
+// Durations of the steps of a training loop, and of their parts.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 namespace tidemark {
 
 enum class StepPart : std::uint8_t {
-  data = 0,  ///< waiting for it
+  data = 0,  ///< waiting for data
   forward = 1,
   backward = 2,
   optimizer = 3,
@@ -32,21 +32,21 @@ inline constexpr double kStalledShare = 0.1;
 
 /// Times are seconds of the host's clock.
 struct StepSummary {
-  std::uint64_t steps = 0;  ///< that ended
+  std::uint64_t steps = 0;  ///< completed steps
   std::uint64_t samples = 0;
-  ValueSummary step_seconds;                   ///< of steps whose beginning is known too
-  std::array<ValueSummary, kStepParts> parts;  ///< each time a part was measured
+  ValueSummary step_seconds;                   ///< of steps with a known beginning
+  std::array<ValueSummary, kStepParts> parts;  ///< one value for each measurement of a part
   std::uint64_t stalled_steps = 0;             ///< see kStalledShare
-  double stalled_seconds = 0;                  ///< that these waited
-  std::uint64_t timed_samples = 0;             ///< samples of steps in step_seconds that told how many they had
-  double timed_sample_seconds = 0;             ///< that these steps took
+  double stalled_seconds = 0;                  ///< waiting time of these steps
+  std::uint64_t timed_samples = 0;             ///< samples of the steps in step_seconds that have a sample count
+  double timed_sample_seconds = 0;             ///< duration of these steps
 };
 
-/// A step ends with step(); it begins with the end of the one before, and the first one with the first part that is
-/// measured. Thread-safe, without waiting.
+/// A step ends with step(); it begins at the end of the one before, and the first one with the first measured part.
+/// Thread-safe, without waiting.
 class StepTimes {
  public:
-  /// Of the clock of `now_ns` below: steady, from any zero but never 0.
+  /// The clock for `now_ns` below: steady, with any zero but never 0.
   [[nodiscard]] static std::int64_t now_ns();
 
   void part_began(std::int64_t now_ns) noexcept;
@@ -59,8 +59,8 @@ class StepTimes {
   [[nodiscard]] RunningMoments take_recent() { return step_seconds_.take_recent(); }
 
  private:
-  std::atomic<std::int64_t> began_ns_ = 0;   // the step under way; 0: there is none
-  std::atomic<std::int64_t> waited_ns_ = 0;  // for data, in it
+  std::atomic<std::int64_t> began_ns_ = 0;   // the current step; 0: there is none
+  std::atomic<std::int64_t> waited_ns_ = 0;  // for data, in the current step
   std::atomic<std::uint64_t> steps_ = 0;
   std::atomic<std::uint64_t> samples_ = 0;
   std::atomic<std::uint64_t> timed_samples_ = 0;

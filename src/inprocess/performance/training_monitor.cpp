@@ -19,9 +19,9 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::nanoseconds kPatienceForDrivers = 2s;
-constexpr std::chrono::nanoseconds kMinBetweenSamples = 50ms;  // of processors, whose time is counted in ticks of 10 ms
+constexpr std::chrono::nanoseconds kMinBetweenSamples = 50ms;  // of processors; their time has a resolution of 10 ms
 
-// How often this process is a fork of the one before: what monitors of the parent are known by.
+// The number of forks from the first process to this one, to recognize monitors of the parent.
 std::atomic<std::uint64_t> fork_count = 0;
 
 std::uint64_t count_forks() {
@@ -43,18 +43,19 @@ std::optional<double> memory_percent(const HostMemory& memory) {
 
 }  // namespace
 
-// What the thread changes. In a forked child it may be half changed, and stays where the thread had the lock.
+// State changed by the thread. In a forked child it may be inconsistent, and is left as it is if the thread held the
+// lock.
 struct TrainingMonitor::Background {
   std::mutex mutex;
   std::condition_variable changed;
   bool watching = false;
   bool stopping = false;
   bool read_once = false;
-  std::unique_ptr<MonitorEngine> machine;  // null where it is not watched
+  std::unique_ptr<MonitorEngine> machine;  // null if it is not watched
   std::optional<MachineState> machine_seen;
   std::uint64_t machine_began_ns = 0;
   SystemReport system;
-  HostActivity processors_read;  // when they were last
+  HostActivity processors_read;  // at the last reading
   ValueHistory step_history;
   std::vector<ValueHistory> metric_histories;  // in the order of the names in the table
   std::uint64_t sampled_at_ns = 0;
@@ -73,7 +74,7 @@ TrainingMonitor::TrainingMonitor(TrainingMonitorOptions options)
 
 TrainingMonitor::~TrainingMonitor() {
   stop();
-  // The thread is the parent's, and may be waiting on what would be destroyed.
+  // The thread is the parent's, and may be waiting on objects that would be destroyed.
   if (forked()) static_cast<void>(background_.release());
 }
 
@@ -130,7 +131,7 @@ void TrainingMonitor::run() {
   machine.machine.interval = options_.interval;
   machine.machine.choice = options_.choice;
   machine.machine.places = options_.places;
-  machine.follow = false;  // the program that trains has its steps from step()
+  machine.follow = false;  // the training program reports its steps by step()
   background.machine_began_ns = age_ns();
   background.machine = std::make_unique<MonitorEngine>(machine);
   background.machine->start();
@@ -152,7 +153,7 @@ void TrainingMonitor::run() {
   const std::unique_ptr<MonitorEngine> ending = std::move(background.machine);
   background.watching = false;
   background.changed.notify_all();
-  lock.unlock();  // the end of `ending` waits for a driver
+  lock.unlock();  // destroying `ending` waits for a driver
 }
 
 void TrainingMonitor::add_percent(WatchedPercent& watched, const std::optional<double>& percent,
@@ -238,7 +239,7 @@ PerformanceReport TrainingMonitor::report() {
   if (locked && !forked()) {
     background_->changed.wait_for(lock, kPatienceForDrivers,
                                   [&] { return !background_->watching || background_->read_once; });
-    // What the processors do is known from the second reading on.
+    // Processor use is known from the second reading on.
     if (background_->machine && background_->system.cpu.all.count == 0) {
       background_->changed.wait_until(lock, background_->processors_read.at + kMinBetweenSamples,
                                       [&] { return !background_->watching; });

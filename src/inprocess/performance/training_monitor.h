@@ -21,29 +21,29 @@ namespace tidemark {
 
 struct TrainingMonitorOptions {
   std::chrono::nanoseconds interval = std::chrono::seconds(1);
-  WatchedChoice choice = {};  ///< of devices
-  std::string disk = "/";     ///< a path on the disk that is meant
+  WatchedChoice choice = {};  ///< devices to watch
+  std::string disk = "/";     ///< a path on the disk to watch
   SourcePlaces places = {};
 };
 
-/// Thread-safe. Values are taken from its beginning until stop(), and from the next start() on. In a forked child it
-/// has stopped for good, with what was seen until then.
+/// Thread-safe. Values are taken from construction until stop(), and from the next start() on. In a forked child it is
+/// stopped permanently, with the data collected until then.
 class TrainingMonitor {
  public:
   explicit TrainingMonitor(TrainingMonitorOptions options);
-  /// As stop().
+  /// Calls stop().
   ~TrainingMonitor();
   TrainingMonitor(const TrainingMonitor&) = delete;
   TrainingMonitor& operator=(const TrainingMonitor&) = delete;
 
-  /// Watches the machine, on a thread of its own. Nothing where it does.
+  /// Watches the machine, on a thread of its own. No effect if it does already.
   void start();
   void stop();
   [[nodiscard]] bool watching() const;
 
-  // What follows returns false where nothing is kept, because the monitor has stopped; no thread waits for another.
+  // The following functions return false if the value is not kept, because the monitor has stopped; they never wait.
   bool log(std::string_view name, double value) noexcept;
-  /// Null where there are too many names. Valid as long as the monitor.
+  /// Null if there are too many names. Valid as long as the monitor.
   NamedMetric* metric(std::string_view name) noexcept { return metrics_.find(name); }
   /// `metric` may be null.
   bool log(NamedMetric* metric, double value) noexcept;
@@ -51,7 +51,7 @@ class TrainingMonitor {
   void part_began(std::int64_t now_ns) noexcept { steps_.part_began(now_ns); }
   bool part_ended(StepPart part, std::int64_t began_ns) noexcept;
 
-  /// Waits for the machine's first readings, two seconds at most.
+  /// Waits for the machine's first readings, at most two seconds.
   [[nodiscard]] PerformanceReport report();
   /// Without the machine and without waiting.
   [[nodiscard]] std::vector<std::pair<std::string, ValueSummary>> metrics() const;
@@ -70,14 +70,14 @@ class TrainingMonitor {
   const TrainingMonitorOptions options_;
   const std::chrono::steady_clock::time_point began_;
   const std::uint64_t began_wall_ns_;
-  const std::uint64_t forks_;  // of this process before
+  const std::uint64_t forks_;  // forks before this process
   std::atomic<bool> taking_ = true;
   std::atomic<std::uint64_t> unnamed_ = 0;
   std::atomic<std::uint64_t> late_ = 0;
   MetricTable metrics_;
   StepTimes steps_;
-  std::mutex control_;                      // of starting and stopping
-  std::unique_ptr<Background> background_;  // what the thread has
+  std::mutex control_;                      // guards starting and stopping
+  std::unique_ptr<Background> background_;  // data of the thread
 };
 
 }  // namespace tidemark

@@ -1,5 +1,5 @@
-// The functions of tidemark/control.h, wherever the library is that has them: preloaded, or loaded while the program
-// runs. Nothing links it.
+// The functions of tidemark/control.h, found in the library that defines them: preloaded, or loaded at run time.
+// Nothing links it.
 #pragma once
 
 #include <dlfcn.h>
@@ -15,12 +15,12 @@ namespace control_detail {
 inline std::atomic<const ControlFunctions*> found = nullptr;
 }  // namespace control_detail
 
-/// The process's; null where it is not loaded, or was not looked for. Costs a load.
+/// The functions in this process; null if the library is not loaded, or was not looked for. Costs a load.
 inline const ControlFunctions* control_library() {
   return control_detail::found.load(std::memory_order_acquire);
 }
 
-/// Looks for it among what `handle`, as of dlopen(), has. True where it is known then. Any thread.
+/// Looks for the functions in `handle`, as of dlopen(). True if they are known now. Any thread.
 inline bool find_control_library(void* handle) {
   static std::mutex mutex;
   static ControlFunctions functions;

@@ -25,7 +25,7 @@ namespace tidemark {
 
 namespace {
 
-// The process that is recording itself; 0: none. A forked child has another pid.
+// The process that records itself; 0: none. A forked child has another pid.
 std::atomic<pid_t> recording_pid = 0;
 
 Result<void> load_control_library(const std::string& path) {
@@ -52,9 +52,9 @@ Result<Pipe> make_pipe() {
   return Pipe{ScopedFd(ends[0]), ScopedFd(ends[1])};
 }
 
-// Descriptors 0 to 2 are free of whatever the program has there only in the child.
+// The program's descriptors 0 to 2 may be replaced only in the child.
 void become_standard(const Pipe& in, const Pipe& out, const Pipe& err) {
-  // All three above 2 first, so that none is closed by another's taking its place.
+  // Move all three above 2 first, so that none is overwritten.
   const int source_in = ::fcntl(in.reading.get(), F_DUPFD, 3);
   const int source_out = ::fcntl(out.writing.get(), F_DUPFD, 3);
   const int source_err = ::fcntl(err.writing.get(), F_DUPFD, 3);
@@ -64,12 +64,12 @@ void become_standard(const Pipe& in, const Pipe& out, const Pipe& err) {
   ::close(source_in);
   ::close(source_out);
   ::close(source_err);
-  // What the program has open is not for the recorder to keep open. (Linux 5.11; CLOSE_RANGE_CLOEXEC is 4.)
+  // The recorder must not keep the program's descriptors open. (Linux 5.11; CLOSE_RANGE_CLOEXEC is 4.)
   ::syscall(SYS_close_range, 3, ~0U, 4);
   if (::chdir("/") != 0) return;
 }
 
-// Its first process ends at once: the recorder is nobody's child.
+// The first process exits at once, so that the recorder is not a child of this one.
 void wait_for(pid_t pid) {
   while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
   }
@@ -261,7 +261,7 @@ RecorderEnd RecorderProcess::end() {
   ended.messages = read_messages();
   from_.reset();
   messages_.reset();
-  // In a container whose first process this is, it has become this one's child.
+  // If this process is the init process of a container, the recorder has become its child.
   if (pid_ > 0) ::waitpid(pid_, nullptr, 0);
   return ended;
 }
