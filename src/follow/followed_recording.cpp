@@ -9,7 +9,7 @@
 namespace tidemark {
 namespace {
 
-// A recorder whose disk is full replaces its last frames once. What changes more often is not worth reading.
+// A recorder with a full disk replaces its last frames once. A file that changes more often is given up.
 constexpr int kMaxRestarts = 3;
 
 }  // namespace
@@ -30,7 +30,7 @@ Result<void> FollowedRecording::start_again(bool keep_blocks) {
 
 void FollowedRecording::catch_up() {
   if (state() != FollowState::growing || !follower_->moved_on()) return;
-  // All of it is gone when the job is: then what was read is its end.
+  // All files are deleted at the end of the job: then the last frame read is the end.
   if (start_again(so_far_.keeps_blocks())) restarts_ = 0;
 }
 
@@ -57,8 +57,7 @@ Result<void> FollowedRecording::read(const std::function<bool()>& go_on) {
     } else if (state() == FollowState::changed && restarts_ < kMaxRestarts && !follower_->lost_its_name()) {
       ++restarts_;
       auto again = start_again(so_far_.keeps_blocks());
-      if (!again)
-        return is_kept_part() ? Result<void>() : again;  // its job has ended, and what was read is what is known
+      if (!again) return is_kept_part() ? Result<void>() : again;  // its job has ended; the data read so far is final
     } else {
       return {};
     }

@@ -1,5 +1,4 @@
-// A recording that is followed as a whole: each event is read once, and the state up to now can be asked for at any
-// time.
+// A recording that is followed as a whole: each event is read once, and the state up to now is available at any time.
 #pragma once
 
 #include <chrono>
@@ -17,17 +16,17 @@ namespace tidemark {
 /// Not thread-safe.
 class FollowedRecording {
  public:
-  /// More events than this are kept as totals only, unless all blocks are asked for: as many as a file has whose blocks
-  /// are read for their owners.
+  /// With more events, only totals are kept, unless all blocks are requested: the same limit as for reading the blocks
+  /// of a file for their owners.
   static constexpr std::uint64_t kMaxEvents = 50'000'000;
 
-  /// `path`: as Follower::open_live() takes it. `all_blocks`: those of every recording are kept. Otherwise of one whose
-  /// blocks have owners, up to kMaxEvents: it is read from its beginning again when that is found.
+  /// `path`: as for Follower::open_live(). `all_blocks`: keep the blocks of every recording. Otherwise only if blocks
+  /// have owners, up to kMaxEvents: the file is read again from its beginning when they are found.
   static Result<std::unique_ptr<FollowedRecording>> open(const std::string& path, bool all_blocks);
 
-  /// Reads what there is, for as long as `go_on()`, which is asked now and then. A file that changed is read from its
-  /// beginning again, and so is a part that is kept once nothing of it is that was kept at first: between one and two
-  /// times what is kept is known.
+  /// Reads the available data while `go_on()` returns true, which is called now and then. A changed file is read again
+  /// from its beginning, and so is a kept window once all its original segments are gone: so the data covers between
+  /// one and two times the window.
   Result<void> read(const std::function<bool()>& go_on);
 
   [[nodiscard]] FollowState state() const { return follower_->state(); }
@@ -41,7 +40,7 @@ class FollowedRecording {
   [[nodiscard]] const Definitions& definitions() const { return follower_->definitions(); }
 
   [[nodiscard]] bool keeps_blocks() const { return so_far_.keeps_blocks(); }
-  /// As RecordingSoFar has them; Source::growing says whether it goes on.
+  /// As in RecordingSoFar; Source::growing is true while the recording goes on.
   [[nodiscard]] SampledOverview overview() const;
   [[nodiscard]] const Store& store();
 
@@ -50,9 +49,9 @@ class FollowedRecording {
       : path_(std::move(path)), follower_(std::move(follower)), all_blocks_(all_blocks), so_far_(all_blocks) {}
 
   Result<void> start_again(bool keep_blocks);
-  /// Where the part that is kept has moved on.
+  /// Reads again after the kept window has moved on.
   void catch_up();
-  /// Keeps blocks from now on, or no longer, as the recording is found to be.
+  /// Starts or stops keeping blocks, as the recording requires.
   Result<void> choose_what_to_keep();
 
   std::string path_;

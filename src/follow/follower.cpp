@@ -15,9 +15,9 @@
 namespace tidemark {
 namespace {
 
-// Whoever asks for the writer's lock holds it for a moment once the writer is gone.
+// A test of the writer's lock holds it for a moment once the writer is gone.
 constexpr std::chrono::milliseconds kProbeAgain{500};
-// Of a program that allocates nothing there may be samples only.
+// A program without allocations may write only samples.
 constexpr std::size_t kMaxSamples = 4096;
 
 const Definitions kNothingDefined;
@@ -65,7 +65,7 @@ void Follower::forget_marks_before(std::uint64_t time_ns) {
 
 bool Follower::scan_ahead(ScannedPart& part) {
   if (part_) return part_->scan_ahead(part);
-  if (scan_.offset() < offset()) scan_ = FrameScan(offset());  // a frame ends where the reader is
+  if (scan_.offset() < offset()) scan_ = FrameScan(offset());  // the reader is at the end of a frame
   const bool all = scan_.advance(fd_.get(), part);
   if (part.state_offset) state_ahead_ = part.state_offset;
   return all;
@@ -94,7 +94,7 @@ Result<bool> Follower::start() {
   return true;
 }
 
-// Samples are written behind the events of their time: they are looked for up to the next events.
+// Samples are written after the events of their time: read up to the next events to find them.
 Result<void> Follower::read(FollowedBatch& batch) {
   batch.events = std::exchange(ahead_, {});
   reader_->observe_samples([&batch](const SampleRecord& sample) { batch.samples.push_back(sample); });
@@ -142,7 +142,7 @@ bool Follower::check_writer() {
   if (now - probed_ < kProbeAgain) return false;
   probed_ = now;
   writer_gone_ = part_ ? part_->recorder_gone() : probe_lock(fd_) == LockState::held;
-  return writer_gone_;  // what it wrote at the last moment
+  return writer_gone_;  // read its last data
 }
 
 Result<bool> Follower::next(FollowedBatch& batch) {

@@ -1,8 +1,8 @@
 // Reads a recording while it is written: the file itself is the live event stream.
 //
-// Nothing is encoded twice and nobody waits: neither the program nor the recorder knows of the readers, and what a
-// reader has not read yet lies in the file. Memory grows with what the recording defines (stacks, names) and with the
-// blocks alive at one time, not with events.
+// Nothing is encoded twice or blocks: neither the program nor the recorder depends on readers, and unread data stays in
+// the file. Memory grows with the recording's definitions (stacks, names) and with the blocks alive at one time, not
+// with events.
 #pragma once
 
 #include <chrono>
@@ -22,17 +22,17 @@
 
 namespace tidemark {
 
-/// Some events, and the samples that stand near them in the file.
+/// Some events, and the samples near them in the file.
 struct FollowedBatch {
   std::vector<Event> events;
   std::vector<SampleRecord> samples;
-  /// The events begin as a recording does that knows nothing else of the time before (docs/format.md, "Windows"):
-  /// pass_over() has left out what lies between them and those of the batch before.
+  /// The events begin as in a recording without earlier data (docs/format.md, "Windows"): pass_over() has skipped those
+  /// between the previous batch and this one.
   bool begins_anew = false;
 
   [[nodiscard]] bool empty() const { return events.empty() && samples.empty(); }
 
-  /// Hands them over in order of time, as add() and add_sample().
+  /// Passes them to add() and add_sample() in order of time.
   template <typename Consumer>
   void deliver_to(Consumer& consumer) const {
     std::size_t sample = 0;
@@ -46,10 +46,10 @@ struct FollowedBatch {
 };
 
 enum class FollowState : std::uint8_t {
-  growing,        ///< there may be more; on file systems without locks also when the recorder was killed
+  growing,        ///< there may be more; on file systems without locks also if the recorder was killed
   ended,          ///< as the recorder ended it
-  recorder_gone,  ///< nobody writes it, and it has no end: the recorder was killed
-  changed,  ///< what was read before is no longer there, or nonsense follows: only reading it anew helps, if anything
+  recorder_gone,  ///< there is no writer and no end: the recorder was killed
+  changed,        ///< earlier data is gone, or invalid data follows: only reading from the beginning may help
 };
 inline constexpr EnumName<FollowState> kFollowStateNames[] = {{FollowState::growing, "growing"},
                                                               {FollowState::ended, "ended"},
@@ -59,47 +59,47 @@ inline constexpr EnumName<FollowState> kFollowStateNames[] = {{FollowState::grow
 /// Not thread-safe.
 class Follower {
  public:
-  /// Fails where the file cannot be opened, or is no regular file. It may have been created a moment ago: what is wrong
-  /// with its content, next() says.
+  /// Fails if the file cannot be opened, or is not a regular file. It may be new and empty: next() reports errors in
+  /// its content.
   static Result<std::unique_ptr<Follower>> open(const std::string& path);
-  /// As a recorder names it (LiveRecording): a file of a part that is kept stands for all of that, from its oldest file
-  /// on and into the later ones. What is read then is one recording that begins where the kept part began.
+  /// `path` as a recorder names it (LiveRecording): a segment stands for its whole window, from the oldest segment on
+  /// and into later ones. They are read as one recording that begins where the window began.
   static Result<std::unique_ptr<Follower>> open_live(const std::string& path) { return open_live(path, false); }
-  /// Of a part that is kept: from the latest place on where a reader can begin. Another recording is read as a whole.
+  /// For a window: begins at the latest place at which a reader can begin. Other recordings are read as a whole.
   static Result<std::unique_ptr<Follower>> open_latest(const std::string& path) { return open_live(path, true); }
 
-  /// Replaces `batch` by what comes next, a frame's worth or two. False where there is nothing for now: then state()
-  /// says whether to ask again. Never waits. Fails for what is no recording, and where reading does.
+  /// Replaces `batch` by the next one, one or two frames. False if there is nothing for now: then state() shows whether
+  /// to try again. Never waits. Fails if the file is not a recording, or cannot be read.
   Result<bool> next(FollowedBatch& batch);
 
-  /// Looks at the frames that were written since the last call, ahead of what next() has read, without their events.
-  /// Adds what they come to. False where there is more to look at.
+  /// Reads the headers of frames written since the last call, ahead of next(), without their events, and adds their
+  /// totals. False if there are more frames to scan.
   bool scan_ahead(ScannedPart& part);
-  /// Whether scan_ahead() has found a place where a reader can begin, behind what next() has read.
+  /// Whether scan_ahead() has found a place at which a reader can begin, after the data read by next().
   [[nodiscard]] bool can_pass_over() const;
-  /// Has next() go on at that place. Of a part that is kept: use open_latest().
+  /// Makes next() continue at that place. For a window: use open_latest().
   void pass_over();
-  /// Events that were passed over so far.
+  /// Events skipped so far.
   [[nodiscard]] std::uint64_t passed_over() const { return passed_over_ + (reader_ ? reader_->passed_over() : 0); }
 
   [[nodiscard]] FollowState state() const { return state_; }
-  /// Whether the file is no longer what its path names: it was renamed, deleted, or replaced by another recording.
+  /// Whether the path now names another file or none: the file was renamed, deleted, or replaced by another recording.
   [[nodiscard]] bool lost_its_name() const;
-  /// Of a part that is kept: nothing of what was kept at first is kept any more. Whoever wants no more than is kept, or
-  /// no more memory than that takes, reads anew.
+  /// For a window: all original segments are gone. To bound memory by the window's size, read it again from its
+  /// beginning.
   [[nodiscard]] bool moved_on() const { return part_ != nullptr && part_->moved_on(); }
   [[nodiscard]] bool is_kept_part() const { return part_ != nullptr; }
 
-  /// Everything defined so far; what is missing is known once state() is no longer `growing`.
+  /// Everything defined so far; losses are complete once state() is no longer `growing`.
   [[nodiscard]] const Definitions& definitions() const;
   /// As TraceReader::forget_marks_before().
   void forget_marks_before(std::uint64_t time_ns);
 
-  /// Of a part that is kept: its folder.
+  /// For a window: its folder.
   [[nodiscard]] const std::string& path() const { return path_; }
   /// Bytes read so far.
   [[nodiscard]] std::uint64_t offset() const { return reader_ ? reader_->offset() : 0; }
-  /// Bytes that are in the file and not read yet.
+  /// Unread bytes in the file.
   [[nodiscard]] std::uint64_t behind() const;
 
  private:
@@ -107,22 +107,22 @@ class Follower {
   static Result<std::unique_ptr<Follower>> open_live(const std::string& path, bool latest);
 
   [[nodiscard]] std::uint64_t file_bytes() const;
-  /// False where the file's header is not whole yet.
+  /// False if the file's header is incomplete.
   Result<bool> start();
-  /// Fills `batch` as far as the file goes.
+  /// Fills `batch` up to the end of the file.
   Result<void> read(FollowedBatch& batch);
-  /// Nothing comes for now. Returns whether it is worth reading once more.
+  /// There is nothing for now. Returns whether to read once more.
   bool check_writer();
   void finish(FollowState state);
 
   ScopedFd fd_;
   std::string path_;
-  std::shared_ptr<KeptPart> part_;       // null: of a single file
-  std::unique_ptr<TraceReader> reader_;  // null until the header is there
-  std::vector<Event> ahead_;             // read, and of the next batch
+  std::shared_ptr<KeptPart> part_;       // null: a single file
+  std::unique_ptr<TraceReader> reader_;  // null until the header is read
+  std::vector<Event> ahead_;             // read, for the next batch
   FrameScan scan_{format::kFileHeaderBytes};
-  std::optional<std::uint64_t> state_ahead_;  // offset of the latest state frame that was found
-  std::uint64_t passed_over_ = 0;             // of `ahead_`
+  std::optional<std::uint64_t> state_ahead_;  // offset of the latest state frame found
+  std::uint64_t passed_over_ = 0;             // events of `ahead_`
   bool passes_over_ = false;                  // up to the next events
   std::chrono::steady_clock::time_point probed_;
   bool writer_gone_ = false;

@@ -17,7 +17,7 @@
 namespace tidemark {
 namespace {
 
-// A frame of totals has a few numbers for each device. A larger one was written by something else.
+// A frame of totals has a few numbers for each device. A larger one comes from another writer.
 constexpr std::uint32_t kMaxTotalsBytes = 64 * 1024;
 constexpr std::size_t kReadAhead = 512;  // a header, and all of most frames of totals
 
@@ -26,7 +26,7 @@ std::uint64_t size_of(int fd) {
   return ::fstat(fd, &facts) == 0 ? static_cast<std::uint64_t>(facts.st_size) : 0;
 }
 
-/// Not compressed: so short a payload hardly becomes shorter. One that is gives none.
+/// The payload is never compressed, because it is short. std::nullopt if it is.
 std::optional<RunningTotals> totals_in(int fd, std::uint64_t offset, std::uint32_t stored_length,
                                        std::span<const std::byte> have) {
   std::vector<std::byte> frame(format::kFrameHeaderBytes + stored_length + Frame::kPadding);

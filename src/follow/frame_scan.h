@@ -1,5 +1,5 @@
-// Goes over a recording file from frame header to frame header, ahead of whoever reads its events: what they come to,
-// and where a reader can begin anew.
+// Scans the frame headers of a recording file, ahead of the reader of its events: for running totals, and for places at
+// which a reader can begin.
 #pragma once
 
 #include <cstddef>
@@ -10,26 +10,26 @@
 
 namespace tidemark {
 
-/// What a scan has found since somebody took it. Peaks are those of all frames of totals that it came by.
+/// The results of a scan. Peaks are those of all frames of totals that it has passed.
 struct ScannedPart {
-  std::optional<RunningTotals> totals;        ///< the latest; `events` of all; none: no frame of them
-  std::optional<std::uint64_t> state_offset;  ///< of the latest state frame, in the file
+  std::optional<RunningTotals> totals;        ///< the latest; `events` of all; std::nullopt: no such frame
+  std::optional<std::uint64_t> state_offset;  ///< offset in the file of the latest state frame
 
-  /// What comes behind it.
+  /// Adds the totals of a later frame.
   void add(const RunningTotals& next);
 };
 
-/// Of one file; reads some 100 bytes of the file for 16,384 events. Not thread-safe.
+/// For one file; reads some 100 bytes of the file for 16,384 events. Not thread-safe.
 class FrameScan {
  public:
-  /// Frames in one call of advance(), at most: some milliseconds.
+  /// At most this many frames in one call of advance(): some milliseconds.
   static constexpr std::size_t kMaxFrames = 20'000;
 
-  /// `offset`: where a frame begins.
+  /// `offset`: the beginning of a frame.
   explicit FrameScan(std::uint64_t offset) : offset_(offset) {}
 
-  /// Goes on over the frames that the file has whole, and adds to `part`. False where more of them are left. What is no
-  /// frame is not passed: whoever reads the events finds out.
+  /// Scans the complete frames of the file and adds to `part`. False if there are more. Stops at invalid data, which
+  /// the reader of the events will report.
   bool advance(int fd, ScannedPart& part);
   [[nodiscard]] std::uint64_t offset() const { return offset_; }
 

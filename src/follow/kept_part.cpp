@@ -22,12 +22,12 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// A recorder begins the next segment in the moment in which it ends one: what has no next one after that is over, where
-// its file does not say so.
+// A recorder begins the next segment at the moment it ends one: a segment without a next one after this time is the
+// last, even if the file does not record an end.
 constexpr std::chrono::seconds kPatienceForNext{2};
-// Who has much to read sees what comes meanwhile as soon as who has not.
+// A reader with much to read sees new segments as soon as one with little.
 constexpr std::chrono::milliseconds kLookAgain{50};
-// More than a window usually has: what is open takes room on the disk, though it is deleted.
+// More than a window usually has: open files use disk space even though they are deleted.
 constexpr std::size_t kMaxWaiting = 16;
 
 struct ::stat facts_of(const ScopedFd& fd) {
@@ -36,7 +36,7 @@ struct ::stat facts_of(const ScopedFd& fd) {
   return facts;
 }
 
-// Its header is there.
+// Its header is complete.
 bool has_begun(int fd) {
   struct ::stat facts {};
   return ::fstat(fd, &facts) == 0 && facts.st_size >= static_cast<::off_t>(format::kFileHeaderBytes);
@@ -46,7 +46,7 @@ bool has_begun(const ScopedFd& fd) {
 }
 
 ScopedFd open_segment(const KeptSegment& segment) {
-  // In this order, in which it changes its name.
+  // In this order, in which the file is renamed.
   for (const std::string& path : {segment.path_before(), segment.path()}) {
     if (auto fd = open_regular_file(path, Symlinks::refused)) return std::move(*fd);
   }
@@ -104,7 +104,7 @@ void KeptPart::begin_with_newest() {
   begin_at_state_ = part.state_offset;
 }
 
-// From segment to segment, as far as they are open; those before the one that is being read are over.
+// Scans segment after segment, as far as they are open; segments before the one being read are finished.
 bool KeptPart::scan_ahead(ScannedPart& part) {
   std::vector<std::pair<const KeptSegment*, int>> segments;
   if (reader_) segments.emplace_back(&here_, fd_.get());
@@ -138,7 +138,7 @@ void KeptPart::find_segments() {
   for (KeptSegment& segment : later_segments(latest_)) {
     if (waiting_.size() == kMaxWaiting) return;
     ScopedFd fd = open_segment(segment);
-    if (!fd) continue;  // the oldest may have gone meanwhile
+    if (!fd) continue;  // the oldest may have been deleted meanwhile
     latest_ = segment;
     waiting_.push_back({std::move(segment), std::move(fd)});
   }
@@ -172,7 +172,7 @@ Result<bool> KeptPart::advance() {
   return at_end_of_segment();
 }
 
-// The next segment lies there before it is begun, and is deleted when there will be no more.
+// The next segment exists before it begins, and is deleted if there will be no more.
 bool KeptPart::next_may_come() const {
   const ScopedFd& last = waiting_.empty() ? fd_ : waiting_.front().fd;
   if (facts_of(last).st_nlink == 0) return false;
@@ -184,7 +184,7 @@ Result<bool> KeptPart::at_end_of_segment() {
   find_segments();
   bool next_begun = !waiting_.empty() && has_begun(waiting_.front().fd);
   if (!joiner_->end() && next_begun) {
-    // What the recorder wrote before it began the next one.
+    // Data that the recorder wrote before it began the next one.
     auto taken = joiner_->take_frame();
     if (!taken || *taken) return taken;
     gap_ = !joiner_->end();
@@ -194,8 +194,8 @@ Result<bool> KeptPart::at_end_of_segment() {
   if (!ended_at_) ended_at_ = Clock::now();
   if (!next_begun && !end->process_exited) {
     if (next_may_come()) return false;
-    next_begun = !waiting_.empty() && has_begun(waiting_.front().fd);  // meanwhile
-    gap_ = waiting_.empty();                                           // it has come and gone between two looks
+    next_begun = !waiting_.empty() && has_begun(waiting_.front().fd);  // it may have begun meanwhile
+    gap_ = waiting_.empty();                                           // it existed only between two checks
     if (gap_) return false;
   }
   joiner_->end_segment();

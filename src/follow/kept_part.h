@@ -1,5 +1,5 @@
-// The part that a flight recorder keeps of a recording (docs/flight-recorder.md), read while it moves on: its segments,
-// one after the other, as the bytes of one recording.
+// The window that a flight recorder keeps of a recording (docs/flight-recorder.md), read while it moves on: its
+// segments, one after the other, as the bytes of one recording.
 #pragma once
 
 #include <chrono>
@@ -22,33 +22,32 @@
 
 namespace tidemark {
 
-/// Begins with the oldest segment that is there. Segments that follow are opened as soon as they are seen, the next one
-/// before it is begun, so that they can be read when the window has moved on or the job has ended. Not thread-safe;
-/// never waits.
+/// Begins with the oldest existing segment. Later segments are opened as soon as they are seen, the next one before it
+/// begins, so that they can be read when the window has moved on or the job has ended. Not thread-safe; never waits.
 class KeptPart {
  public:
-  /// `segment`: a file of the window, which need not be there any more. Fails where no other is there either.
+  /// `segment`: a file of the window, which may be gone. Fails if there is no other file either.
   static Result<std::shared_ptr<KeptPart>> open(const KeptSegment& segment);
-  /// The same, but begins with the newest segment that is begun, and in that at its latest state frame.
+  /// The same, but begins at the latest state frame of the newest segment that has begun.
   static Result<std::shared_ptr<KeptPart>> open_latest(const KeptSegment& segment);
 
-  /// Puts what comes next into `out` and returns how many bytes; 0 where there is nothing for now, or at all. An error
-  /// is that of a file that cannot be read, and names it.
+  /// Reads the next bytes into `out` and returns their number; 0 if there are none for now, or at all. An error names
+  /// the file that cannot be read.
   Result<std::size_t> read(std::span<std::byte> out);
 
-  /// As those of Follower.
+  /// As in Follower.
   bool scan_ahead(ScannedPart& part);
   [[nodiscard]] bool can_begin_later() const;
 
-  /// Bytes in files that were not read yet.
+  /// Unread bytes in the files.
   [[nodiscard]] std::uint64_t behind() const;
-  /// Nobody writes the segment under way, and it has no end.
+  /// The current segment has no writer and no end.
   [[nodiscard]] bool recorder_gone() const;
-  /// Nobody writes any more: gives what is whole, and what is missing of it as losses.
+  /// There is no writer any more: returns the complete data, and the missing data as losses.
   void stop_waiting();
-  /// Something between two segments is missing: the window has moved on faster than it was read.
+  /// Data between two segments is missing: the window has moved on faster than it was read.
   [[nodiscard]] bool has_gap() const { return gap_; }
-  /// All segments that were there at first are gone from it.
+  /// All original segments are gone.
   [[nodiscard]] bool moved_on() const;
   [[nodiscard]] const std::string& folder() const { return latest_.folder; }
 
@@ -60,33 +59,33 @@ class KeptPart {
 
   explicit KeptPart(KeptSegment before_all) : latest_(std::move(before_all)) {}
 
-  /// Opens what has come since.
+  /// Opens new segments.
   void find_segments();
   Result<bool> begin_next();
-  /// One frame, or the step to the next segment. False where there is neither.
+  /// Joins one frame, or moves to the next segment. False if there is neither.
   Result<bool> advance();
   Result<bool> at_end_of_segment();
-  /// Behind the end of a segment, which is not that of the program.
+  /// At the end of a segment that is not the end of the program.
   [[nodiscard]] bool next_may_come() const;
 
-  /// Leaves out all but the newest segment that is begun.
+  /// Skips all but the newest segment that has begun.
   void begin_with_newest();
 
-  KeptSegment latest_;        ///< of those that were opened
-  std::deque<Open> waiting_;  ///< opened, and not read yet
+  KeptSegment latest_;        ///< the latest opened
+  std::deque<Open> waiting_;  ///< opened, not read yet
   std::string newest_at_first_;
-  std::vector<std::byte> bytes_;  ///< joined, and not read yet
+  std::vector<std::byte> bytes_;  ///< joined, not read yet
   std::unique_ptr<SegmentJoiner> joiner_;
-  std::unique_ptr<TraceReader> reader_;          ///< of the segment under way
-  ScopedFd fd_;                                  ///< likewise
-  KeptSegment here_;                             ///< likewise
+  std::unique_ptr<TraceReader> reader_;          ///< of the current segment
+  ScopedFd fd_;                                  ///< of the current segment
+  KeptSegment here_;                             ///< the current segment
   std::optional<std::uint64_t> begin_at_state_;  ///< in the first segment
-  KeptSegment scanned_;                          ///< up to where scan_ahead() has come
-  std::optional<std::uint64_t> state_ahead_;     ///< offset of the latest state frame in that
+  KeptSegment scanned_;                          ///< the segment that scan_ahead() has reached
+  std::optional<std::uint64_t> state_ahead_;     ///< offset of its latest state frame
   FrameScan scan_{format::kFileHeaderBytes};
   std::optional<std::uint64_t> earlier_end_ns_;
   std::chrono::steady_clock::time_point looked_at_;
-  std::optional<std::chrono::steady_clock::time_point> ended_at_;  ///< of the segment under way: when that was seen
+  std::optional<std::chrono::steady_clock::time_point> ended_at_;  ///< when the end of the current segment was seen
   bool gap_ = false;
   bool over_ = false;
 };

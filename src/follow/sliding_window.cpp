@@ -13,7 +13,7 @@ void SlidingWindow::add(const Event& event) {
   pass(event.time_ns);
 }
 
-// As store/load.cpp knows it.
+// As in store/load.cpp.
 bool SlidingWindow::take_lead_in(const Event& event) {
   if (beginning_ == Beginning::behind) return false;
   if (beginning_ == Beginning::before) {

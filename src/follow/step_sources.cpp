@@ -18,7 +18,7 @@ bool StepSources::is_same_clock(const TrainingSteps& steps) const {
 TrainingSteps StepSources::take(const Store& window, std::uint64_t begin_ns) {
   TrainingSteps steps = find_training_steps(window);
   if (steps.source == TrainingSteps::Source::none) return steps;
-  // What is held at another place of the step is another series, and so is what goes on after steps that nobody saw.
+  // Memory at another place of the step is another series, and so is memory after steps that were not seen.
   const bool has_gap = counted_ > 0 && begin_ns > counted_until_ns_;
   missed_ = missed_ || has_gap;
   if (has_gap || !is_same_clock(steps)) {
@@ -58,7 +58,7 @@ TrainingSteps StepSources::take(const Store& window, std::uint64_t begin_ns) {
 
 void StepSources::miss() {
   missed_ = true;
-  source_ = TrainingSteps::Source::none;  // whatever the next window finds
+  source_ = TrainingSteps::Source::none;  // until the next window finds steps
   taken_until_ns_ = 0;
   for (auto& [device, detector] : detectors_) detector.forget_steps();
 }
