@@ -1,5 +1,4 @@
-// What can be recorded on this machine and in this environment: facts, one check after the other.
-// query/words/machine.h puts them into words.
+// Checks what can be recorded on this machine and in this environment. query/words/machine.h puts the facts into words.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +14,7 @@
 
 namespace tidemark {
 
-/// What a check found. In brackets what Check::subject says, or Check::number where it is a number.
+/// The result of a check. In brackets: the content of Check::subject, or Check::number if it is a number.
 enum class Finding : std::uint8_t {
   // driver
   driver_works,   ///< [version]
@@ -23,7 +22,7 @@ enum class Finding : std::uint8_t {
   driver_absent,
   // gpu, visible_devices
   gpu_works,
-  gpu_memory_unknown,  ///< the driver does not report how much of it is used
+  gpu_memory_unknown,  ///< the driver does not report how much memory is used
   gpu_failed,          ///< [what is wrong; what to do]
   gpu_absent,          ///< there is a driver, without a GPU for this process
   gpus_hidden,         ///< [what CUDA_VISIBLE_DEVICES does; what to do]
@@ -31,17 +30,17 @@ enum class Finding : std::uint8_t {
   interpreter_works,
   interpreter_not_found,  ///< [program]: not in PATH, or neither Python nor a script for it
   interpreter_failed,     ///< [error]
-  // python_stacks: Diagnosis::python says of which interpreter
+  // python_stacks, for the interpreter in Diagnosis::python
   stacks_supported,
   stacks_not_cpython,
   stacks_free_threaded,
   stacks_debug_build,
   stacks_unknown_version,
-  // torch, torch_cuda: likewise
+  // torch, torch_cuda, for the same interpreter
   torch_supported,
   torch_absent,
   torch_too_old,
-  torch_untested,      ///< newer than those that were tested
+  torch_untested,      ///< newer than the tested versions
   torch_without_cuda,  ///< on a machine with an NVIDIA GPU
   torch_cuda_too_new,  ///< for the driver; [its version], number: major version of CUDA that it supports
   // cupti
@@ -56,10 +55,10 @@ enum class Finding : std::uint8_t {
   preload_library_missing,  ///< [error]
   ld_preload_unset,
   ld_preload_compatible,  ///< [its value]
-  ld_preload_profiler,    ///< [its value]: another memory profiler is in it
+  ld_preload_profiler,    ///< [its value]: it contains another memory profiler
   // host_memory, oom_kills
   memory_free,         ///< Inventory::host and ::cgroup
-  memory_nearly_full,  ///< likewise: nine tenths of the control group's limit are in use
+  memory_nearly_full,  ///< nine tenths of the control group's limit are in use
   oom_kills,           ///< [number of processes]
   // memfd
   memfd_works,
@@ -100,7 +99,7 @@ struct Check {
 struct Diagnosis {
   Inventory inventory;
   std::string interpreter;                 ///< path; empty when none was found
-  std::optional<InterpreterFacts> python;  ///< of it; none when there is none or it did not answer
+  std::optional<InterpreterFacts> python;  ///< its facts; std::nullopt if there is none or it did not answer
   std::vector<Check> checks;
 
   [[nodiscard]] bool has_problem() const {
@@ -109,21 +108,21 @@ struct Diagnosis {
   }
 };
 
-/// `program`: what would be recorded; empty: python3. Runs the interpreter that it starts, nothing else. May take
-/// seconds, as loading a driver does.
+/// `program`: the program to record; empty: python3. Runs only its interpreter. May take seconds, as loading a driver
+/// does.
 [[nodiscard]] Diagnosis diagnose(const std::string& program);
 
-// The checks, one function for each subject. Each appends what it found to Diagnosis::checks.
+// The checks, one function for each subject. Each appends its results to Diagnosis::checks.
 
 void check_gpus(Diagnosis& diagnosis);
-/// Finds the interpreter of `program` (python3 when empty) and asks it; then its stacks and its PyTorch.
+/// Finds the interpreter of `program` (python3 if empty) and queries it; then checks its stacks and its PyTorch.
 void check_python(const std::string& program, Diagnosis& diagnosis);
-/// What `tidemark run --driver on` needs, after check_python().
+/// The requirements of `tidemark run --driver on`; call it after check_python().
 void check_cupti(Diagnosis& diagnosis);
 void check_injections(Diagnosis& diagnosis);
 void check_preload(Diagnosis& diagnosis);
 void check_memory(Diagnosis& diagnosis);
-/// memfd, the socket's folder, what is read in /proc, and space for recordings in this folder.
+/// memfd, the socket's folder, readable files of /proc, and space for recordings in this folder.
 void check_system(Diagnosis& diagnosis);
 
 [[nodiscard]] bool has_nvidia_gpu(const Inventory& inventory);

@@ -19,7 +19,7 @@ void check_driver(const ListedDriver& driver, Diagnosis& diagnosis) {
 
 Check check_gpu(const ListedDevice& device, std::size_t index) {
   Check check{"gpu", Finding::gpu_works, CheckStatus::ok, {}, 0, index};
-  const bool divided = device.info.mig_enabled.value_or(false);  // its instances report what is used
+  const bool divided = device.info.mig_enabled.value_or(false);  // its instances report the used memory
   if (!device.error.empty()) {
     check.finding = Finding::gpu_failed;
     check.status = CheckStatus::problem;

@@ -1,4 +1,4 @@
-// What else may be loaded into the program: CUPTI, profilers, preloaded libraries.
+// Other libraries that may be loaded into the program: CUPTI, profilers, preloaded libraries.
 #include <fmt/format.h>
 #include <glob.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 namespace tidemark {
 namespace {
 
-/// The first path that one of the shell's patterns matches; empty when none does.
+/// The first path that matches one of the shell patterns; empty if there is none.
 std::string first_match(const std::vector<std::string>& patterns) {
   for (const std::string& pattern : patterns) {
     glob_t found{};

@@ -22,7 +22,7 @@ Finding find_stacks(const InterpreterFacts& python) {
   return known ? Finding::stacks_supported : Finding::stacks_unknown_version;
 }
 
-/// "2.15.0+cu130" as 2015; none when it cannot be read.
+/// "2.15.0+cu130" as 2015; std::nullopt if it cannot be parsed.
 std::optional<int> torch_number(const std::string& version) {
   int major = 0;
   int minor = 0;
@@ -40,13 +40,13 @@ Finding find_torch(const InterpreterFacts& python) {
   return number > kNewestTorch ? Finding::torch_untested : Finding::torch_supported;
 }
 
-/// Of CUDA's version in `text`, such as "NVIDIA driver 580.1, CUDA 13.0"; 0 when it has none.
+/// The major version of CUDA in `text`, such as "NVIDIA driver 580.1, CUDA 13.0"; 0 if there is none.
 int cuda_major(const std::string& text) {
   const std::size_t start = text.find("CUDA ");
   return start == std::string::npos ? 0 : std::atoi(text.c_str() + start + 5);  // NOLINT(cert-err34-c): 0 will do
 }
 
-// A driver runs what was built for its CUDA's major version and for older ones (NVIDIA, "CUDA Compatibility").
+// A driver runs programs built for its CUDA's major version and for older ones (NVIDIA, "CUDA Compatibility").
 void check_torch_cuda(const InterpreterFacts& python, Diagnosis& diagnosis) {
   const auto& drivers = diagnosis.inventory.drivers;
   const auto nvidia = std::find_if(drivers.begin(), drivers.end(),
@@ -65,7 +65,7 @@ void check_torch_cuda(const InterpreterFacts& python, Diagnosis& diagnosis) {
 }  // namespace
 
 void check_python(const std::string& program, Diagnosis& diagnosis) {
-  // Without a program the user may mean to record something else later.
+  // Without a program, the user may record something else later.
   const CheckStatus missing = program.empty() ? CheckStatus::warning : CheckStatus::problem;
   const std::string name = program.empty() ? "python3" : program;
   std::vector<Check>& checks = diagnosis.checks;

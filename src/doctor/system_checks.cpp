@@ -24,7 +24,7 @@ Check check_memfd() {
   return {"memfd", Finding::memfd_failed, CheckStatus::problem, std::strerror(errno)};
 }
 
-// As collect/recorder chooses it: the socket's path must fit into a sockaddr_un.
+// Chosen as in collect/recorder: the socket's path must fit into a sockaddr_un.
 Check check_socket() {
   constexpr std::size_t kMaxBytes = 80;
   const char* only = std::getenv("TIDEMARK_RUNTIME_DIR");

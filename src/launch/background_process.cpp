@@ -33,7 +33,7 @@ std::vector<char*> pointers_to(const std::vector<std::string>& words) {
   return pointers;
 }
 
-// The variables of this process with those in `added`.
+// The variables of this process and those in `added`.
 std::vector<char*> environment_with(const std::vector<std::string>& added) {
   std::vector<char*> variables = pointers_to(added);
   for (char** variable = environ; *variable != nullptr; ++variable) {
@@ -45,9 +45,9 @@ std::vector<char*> environment_with(const std::vector<std::string>& added) {
   return variables;
 }
 
-// The child says in `error` why it cannot execute the program. On Linux it may make system calls and write to our
-// memory, as the one of posix_spawn() does, which would not restore limits, knows no PR_SET_PDEATHSIG and runs no
-// script without a first line.
+// If the child cannot execute the program, it writes the reason to `error`. On Linux it may make system calls and write
+// to this process's memory, as the child of posix_spawn() does. posix_spawn() itself cannot restore limits, set
+// PR_SET_PDEATHSIG or run a script without a first line.
 //
 // NOLINTBEGIN(clang-analyzer-unix.Vfork,clang-analyzer-security.insecureAPI.vfork,bugprone-unsafe-functions)
 pid_t start_child(const char* file, char* const* arguments, char* const* environment,
@@ -66,11 +66,11 @@ pid_t start_child(const char* file, char* const* arguments, char* const* environ
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kPatienceToEnd{3};  // with a process that was asked to end
+constexpr std::chrono::seconds kPatienceToEnd{3};  // for a process that was told to end
 constexpr std::chrono::milliseconds kPauseToEnd{20};
 
-// All others are closed when the program is executed: libraries open some (libcurl its connections, drivers their
-// devices) that would be passed on. Linux 5.11.
+// All other descriptors are closed on exec: libraries open some (libcurl its connections, drivers their devices) that
+// would be inherited. Linux 5.11.
 void keep_standard_descriptors() {
 #ifdef SYS_close_range
   constexpr unsigned kWhenExecuted = 1U << 2;  // CLOSE_RANGE_CLOEXEC
@@ -78,7 +78,7 @@ void keep_standard_descriptors() {
 #endif
 }
 
-// In the child, before it executes the program.
+// Runs in the child, before it executes the program.
 void become_background(pid_t parent, int nothing, StandardDescriptors descriptors) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
@@ -92,9 +92,9 @@ void become_background(pid_t parent, int nothing, StandardDescriptors descriptor
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-constexpr std::size_t kMaxOutput = std::size_t{64} << 20;  // of a program that answers a question
+constexpr std::size_t kMaxOutput = std::size_t{64} << 20;  // of a program's output
 
-// Reads until the end. False when the time is over before, or there is more than kMaxOutput.
+// Reads until the end. False if the deadline passes before, or there is more than kMaxOutput.
 bool read_all(const ScopedFd& fd, Clock::time_point deadline, std::string& text) {
   for (;;) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(deadline - Clock::now()).count();
@@ -160,12 +160,12 @@ std::optional<ProcessEnd> BackgroundProcess::ended() {
   if (pid_ == 0) return std::nullopt;
   const bool can_wait = ::waitid(P_PID, static_cast<id_t>(pid_), &found, WEXITED | WNOHANG | WNOWAIT) == 0;
   if (can_wait && found.si_pid == 0) return std::nullopt;
-  ::kill(-pid_, SIGKILL);  // what it may have left: until it has been waited for, its number is nobody else's
+  ::kill(-pid_, SIGKILL);  // its remaining processes: the group's number is not reused before the wait
   int status = 0;
   rusage usage{};
   const pid_t ended = ::wait4(std::exchange(pid_, 0), &status, 0, &usage);
   ProcessEnd end;
-  // Where SIGCHLD is ignored, the kernel does not keep how a child ended.
+  // If SIGCHLD is ignored, the kernel does not keep a child's status.
   if (ended > 0 && WIFEXITED(status)) end.exit_code = WEXITSTATUS(status);
   if (ended > 0 && WIFSIGNALED(status)) end.ending_signal = WTERMSIG(status);
   end.duration_ns = static_cast<std::uint64_t>(std::chrono::nanoseconds(Clock::now() - start_).count());
@@ -173,7 +173,7 @@ std::optional<ProcessEnd> BackgroundProcess::ended() {
   return end;
 }
 
-// It may be a recorder, which keeps SIGTERM for itself and passes it on: asked to end are all, and those that do not
+// It may be a recorder, which handles SIGTERM and passes it on: the whole group gets SIGTERM, and processes that remain
 // are killed.
 void BackgroundProcess::end() {
   if (pid_ == 0) return;

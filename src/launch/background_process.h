@@ -1,4 +1,4 @@
-// Programs that this process starts: one that works for us and ends with us, and one that answers a question on its
+// Programs started by this process: one that works in the background and ends with it, and one that prints an answer on
 // stdout and ends.
 #pragma once
 
@@ -20,14 +20,14 @@ namespace tidemark {
 struct Command {
   std::vector<std::string> words;             ///< the program and its arguments
   std::vector<std::string> environment = {};  ///< variables ("NAME=value") that are set for it
-  std::string file = {};                      ///< what is executed where it is not the first word, looked up in PATH
+  std::string file = {};                      ///< file to execute if it is not the first word, looked up in PATH
 };
 
-/// Starts a program. `prepare` runs in the child, which shares the memory of this process until then: it may make
-/// system calls and nothing else. Takes no descriptor. 0, or the error as posix_spawnp() returns it.
+/// Starts a program. `prepare` runs in the child, which shares the memory of this process until then: it may only make
+/// system calls. Uses no descriptor. Returns 0, or the error as posix_spawnp() does.
 [[nodiscard]] int execute(const Command& command, const std::function<void()>& prepare, pid_t& pid);
 
-/// Descriptors that become stdout, stderr and stdin of a program. Below 0: nothing, as of /dev/null.
+/// Descriptors that become stdout, stderr and stdin of a program. Below 0: /dev/null.
 struct StandardDescriptors {
   int out = STDOUT_FILENO;
   int err = STDERR_FILENO;
@@ -38,18 +38,18 @@ struct StandardDescriptors {
 [[nodiscard]] Result<ScopedFd> open_output(const std::string& path);
 
 struct ProcessEnd {
-  std::optional<int> exit_code;      ///< none when a signal ended it
-  std::optional<int> ending_signal;  ///< none when it exited
+  std::optional<int> exit_code;      ///< std::nullopt if a signal ended it
+  std::optional<int> ending_signal;  ///< std::nullopt if it exited
   std::uint64_t duration_ns = 0;
-  std::uint64_t host_bytes = 0;  ///< the highest resident memory of one of its processes
+  std::uint64_t host_bytes = 0;  ///< the highest resident memory of any of its processes
 };
 
-/// A child in a process group of its own, in which no signal is blocked, with no descriptors but the standard ones. It
-/// gets SIGTERM when this process goes; its group is ended with this object, and what it left of its group when it has
+/// A child in its own process group, with no signal blocked, and with only the standard descriptors. It gets SIGTERM
+/// when this process ends; its group is ended with this object, and the group's remaining processes when the child has
 /// ended. Move-only.
 class BackgroundProcess {
  public:
-  /// The error says which program could not be run.
+  /// The error names the program that could not be run.
   static Result<BackgroundProcess> start(const Command& command, StandardDescriptors descriptors);
 
   BackgroundProcess(BackgroundProcess&& other) noexcept;
@@ -58,7 +58,7 @@ class BackgroundProcess {
   BackgroundProcess& operator=(BackgroundProcess&& other) noexcept;
   ~BackgroundProcess();
 
-  /// None while it runs. To be called once more only while it returned none.
+  /// std::nullopt while it runs. Do not call it again after it has returned a value.
   [[nodiscard]] std::optional<ProcessEnd> ended();
 
  private:
@@ -71,11 +71,11 @@ class BackgroundProcess {
 
 struct ProgramOutput {
   std::string text;
-  std::optional<int> exit_code;  ///< none when a signal ended it
+  std::optional<int> exit_code;  ///< std::nullopt if a signal ended it
 };
 
-/// Runs a program, found in PATH, with an empty stdin; its stderr is this process'. An error when it does not start, or
-/// does not end in time: then it is killed.
+/// Runs a program, found in PATH, with an empty stdin and this process's stderr. An error if it does not start, or does
+/// not end in time: then it is killed.
 [[nodiscard]] Result<ProgramOutput> program_output(std::vector<std::string> words, std::chrono::seconds patience);
 
 }  // namespace tidemark

@@ -30,7 +30,7 @@ void ChildProcess::start(const std::vector<std::string>& command, const std::vec
     exit_code_if_not_started_ = error == ENOENT ? 127 : 126;
     return;
   }
-  // From here on this process only records: it should not push the program off a core, the rings give it time.
+  // From here on this process only records: it should not push the program off a core, because the rings give it time.
   const sched_param none{};
   ::sched_setscheduler(0, SCHED_BATCH, &none);
 }
@@ -54,7 +54,7 @@ int ChildProcess::pass_on_status() const {
   if (const auto code = exit_code()) return *code;
   const int number = WTERMSIG(status_);
   const rlimit no_core{0, 0};
-  ::setrlimit(RLIMIT_CORE, &no_core);  // the program's own core is the useful one
+  ::setrlimit(RLIMIT_CORE, &no_core);  // only the program's own core is useful
   ::signal(number, SIG_DFL);
   sigset_t set;
   ::sigemptyset(&set);

@@ -1,4 +1,4 @@
-// The program that is recorded: how it is started, the signals that pass through, its exit.
+// The recorded program: starting it, passing signals on, its exit status.
 #pragma once
 
 #include <sys/types.h>
@@ -13,38 +13,38 @@
 
 namespace tidemark {
 
-/// A child, and the signals that are passed on to it from the moment that this object is made: see PassedSignals.
+/// A child, and the signals that are passed on to it from the construction of this object on: see PassedSignals.
 class ChildProcess {
  public:
-  /// Starts `command` (looked up in PATH) with the variables in `environment` ("NAME=value") set. Takes no descriptor.
+  /// Starts `command` (looked up in PATH) with the variables in `environment` ("NAME=value") set. Uses no descriptor.
   /// `prepare`: see execute().
   void start(const std::vector<std::string>& command, const std::vector<std::string>& environment,
              const std::function<void()>& prepare = {});
 
-  /// False before start(), and when the program could not be executed; error() says why.
+  /// False before start(), and if the program could not be executed; error() has the reason.
   explicit operator bool() const { return pid_ > 0; }
   [[nodiscard]] const Error& error() const { return error_; }
-  /// What a shell returns then: 127 for not found, else 126.
+  /// A shell's exit code for that: 127 for not found, else 126.
   [[nodiscard]] int exit_code_if_not_started() const { return exit_code_if_not_started_; }
 
-  /// Readable when handle_signals() has something to do. Below 0 where no descriptor could be had.
+  /// Readable when handle_signals() has something to do. Below 0 if no descriptor was available.
   [[nodiscard]] int signal_fd() const { return signals_.fd(); }
-  /// Waits until then.
+  /// Waits until handle_signals() has something to do.
   void wait_for_signals() const { signals_.wait(); }
   /// As PassedSignals::keep() and take_kept().
   void keep_signal(int signal) { signals_.keep(signal); }
   [[nodiscard]] bool take_kept_signal() { return signals_.take_kept(); }
-  /// Passes signals on, and takes note when the program has ended.
+  /// Passes signals on, and notices the end of the program.
   void handle_signals();
-  /// Another child of this process, see GroupWitness.
+  /// A further child of this process, see GroupWitness.
   [[nodiscard]] std::optional<pid_t> witness() const { return signals_.witness(); }
   [[nodiscard]] bool ended() const { return ended_; }
 
-  /// What the child returned once it has ended; none when a signal ended it.
+  /// The exit code of the child once it has ended; std::nullopt if a signal ended it.
   [[nodiscard]] std::optional<int> exit_code() const;
-  /// The signal that ended the child; none when it exited.
+  /// The signal that ended the child; std::nullopt if it exited.
   [[nodiscard]] std::optional<int> ending_signal() const;
-  /// The child's exit code; does not return when a signal ended it, but dies of the same signal.
+  /// The child's exit code; if a signal ended the child, this process ends by the same signal.
   int pass_on_status() const;
 
  private:

@@ -15,17 +15,17 @@ namespace tidemark {
 
 namespace {
 
-// The tidemark program; usually the one that runs: where there is no /proc, by the path that it was started by.
+// The tidemark program; usually the running one: without /proc, by the path in argv[0].
 std::string& own_program() {
   static std::string program =
       ::access("/proc/self/exe", F_OK) == 0 ? "/proc/self/exe" : reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
   return program;
 }
 
-// Where a program that is started with LaunchOptions::preload off finds the library.
+// The path of the library for programs started with LaunchOptions::preload off.
 constexpr char kLibraryVariable[] = "TIDEMARK_LIBRARY";
 
-// In the first of these folders, seen from this program, that has it.
+// Looks in these folders, relative to this program, in order.
 Result<std::string> find_beside_program(const std::string& name, std::initializer_list<const char*> folders) {
   std::error_code error;
   const auto program = std::filesystem::canonical(own_program(), error);

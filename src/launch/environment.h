@@ -1,4 +1,5 @@
-// The environment in which a program is recorded, besides what the recorder itself adds (Recorder::environment()).
+// The environment in which a program is recorded, without the variables that the recorder adds
+// (Recorder::environment()).
 #pragma once
 
 #include <string>
@@ -8,31 +9,32 @@
 
 namespace tidemark {
 
-/// Path of one of our libraries: beside this program in ../lib, as installed and in the build folder, or in the
-/// program's own folder.
+/// Path of a Tidemark library: beside this program in ../lib, as installed and in the build folder, or in the program's
+/// own folder.
 [[nodiscard]] Result<std::string> find_own_library(const std::string& name);
-/// Where this code runs inside another program than tidemark: what is found is beside `program`. Call before the
-/// others.
+/// If this code runs inside another program than tidemark: look for files beside `program`. Call it before the other
+/// functions.
 void set_own_program(const std::string& program);
 
-/// Path of one of our files that belong to no machine, such as presets/dp_sgd.py: in ../share/tidemark, likewise.
+/// Path of a Tidemark file that is independent of the architecture, such as presets/dp_sgd.py: in ../share/tidemark or
+/// beside the program.
 [[nodiscard]] Result<std::string> find_own_file(const std::string& name);
 
 /// Path of the library that recorded programs preload.
 [[nodiscard]] Result<std::string> find_preload_library();
 
-/// "LD_PRELOAD=..." that loads `library` before whatever the environment preloads already.
+/// "LD_PRELOAD=..." that loads `library` before the libraries that the environment preloads already.
 [[nodiscard]] std::string preload_variable(const std::string& library);
 
 struct LaunchOptions {
   bool preload = true;  ///< false: the program loads the library itself, by its path in TIDEMARK_LIBRARY
   bool driver = false;  ///< the CUDA driver loads the library too, so that its memory calls are recorded
-  std::vector<std::string> behind = {};  ///< libraries that are preloaded behind it
+  std::vector<std::string> behind = {};  ///< libraries that are preloaded after it
 };
 
 struct LaunchEnvironment {
   std::vector<std::string> variables;  ///< "NAME=value"
-  /// CUDA_INJECTION64_PATH of this process where it names another tool's library, which stays: the memory calls of the
+  /// CUDA_INJECTION64_PATH of this process if it names another tool's library, which is kept: the memory calls of the
   /// CUDA driver cannot be recorded then. Empty otherwise.
   std::string other_injection;
 };

@@ -25,7 +25,7 @@ bool is_program(const std::filesystem::path& path) {
   return std::filesystem::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0;
 }
 
-/// Looked up in PATH as execvp() does; empty when there is none.
+/// Looked up in PATH as execvp() does; empty if there is none.
 std::string find_program(const std::string& name) {
   if (name.find('/') != std::string::npos) return is_program(name) ? name : "";
   const char* path = std::getenv("PATH");

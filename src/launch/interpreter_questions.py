@@ -1,5 +1,5 @@
-# Prints facts about the interpreter that runs it and about its PyTorch, as JSON; interpreter_probe.cpp runs it. find_spec looks
-# for the package and imports nothing of it; its version.py is read as text.
+# Prints facts about the interpreter that runs it and about its PyTorch, as JSON; interpreter_probe.cpp runs it. find_spec finds
+# the package without importing it; its version.py is read as text.
 import importlib.util
 import json
 import os

@@ -21,7 +21,7 @@
 namespace tidemark {
 namespace {
 
-constexpr int kPauseMs = 40;  // between looks at what is pending, where nothing wakes us
+constexpr int kPauseMs = 40;  // between checks of pending signals, if nothing wakes this process
 
 bool sent_by(const siginfo_t& signal, pid_t process) {
   return signal.si_code <= 0 && signal.si_pid == process;
@@ -38,8 +38,8 @@ void send(pid_t program, const siginfo_t& signal) {
 constexpr char kName[] = "signal-witness";
 constexpr int kPatienceMs = 1000;
 
-// killall, pkill and pidof look for names, command lines and executables. A signal that they send to us and to the
-// witness, one by one, would look like one for the group.
+// killall, pkill and pidof select processes by name, command line and executable. If they sent a signal to this process
+// and to the witness, it would look like one for the group.
 void go_by_another_name() {
   ::prctl(PR_SET_NAME, kName);
   ::prctl(PR_SET_DUMPABLE, 0);  // hides /proc/PID/exe from the same user
@@ -58,7 +58,7 @@ void go_by_another_name() {
   ::sigfillset(&all);
   ::sigprocmask(SIG_SETMASK, &all, nullptr);
   go_by_another_name();
-  // What we have open (pipes, locks) must not stay open for as long as it takes the witness to end after us.
+  // The witness must not keep this process's descriptors (pipes, locks) open until it ends.
   ::dup2(connection, 0);
   ::syscall(SYS_close_range, 1U, UINT_MAX, 0U);
   for (char question = 0; ::read(0, &question, 1) == 1;) {
@@ -76,7 +76,7 @@ PassedSignals::PassedSignals() {
   ::sigfillset(&taken_);
   for (const int signal : {SIGKILL, SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU}) ::sigdelset(&taken_, signal);
   ::sigprocmask(SIG_BLOCK, &taken_, &mask_before_);
-  // Where SIGCHLD is ignored, the kernel does not keep how a child ended.
+  // If SIGCHLD is ignored, the kernel does not keep a child's status.
   struct sigaction by_default {};
   by_default.sa_handler = SIG_DFL;
   ::sigaction(SIGCHLD, &by_default, &child_action_before_);
@@ -111,14 +111,14 @@ std::vector<siginfo_t> PassedSignals::take() const {
 }
 
 void PassedSignals::pass_on(pid_t program) {
-  SignalSet
-      early;  // sent to the group after we took ours and before the witness was asked: ours come in the next round
+  SignalSet early;  // sent to the group after this process's signals were read and before the witness's: this process
+                    // reads them in the next round
   for (std::vector<siginfo_t> signals = take(); !signals.empty(); signals = take()) {
     const std::optional<SignalSet> of_group = witness_.take();
     const bool in_group = ::getpgid(program) == ::getpgrp();
     SignalSet next_early = of_group.value_or(SignalSet{});
     for (const siginfo_t& signal : signals) {
-      const bool by_kernel = signal.si_code > 0;  // a terminal: without a witness, for the group
+      const bool by_kernel = signal.si_code > 0;  // from a terminal: without a witness, assume it is for the group
       const bool for_group =
           of_group ? of_group->contains(signal.si_signo) || early.contains(signal.si_signo) : by_kernel;
       next_early.remove(signal.si_signo);
@@ -127,7 +127,7 @@ void PassedSignals::pass_on(pid_t program) {
         continue;
       }
       const bool reached = for_group && (in_group || by_kernel);
-      // What the program sends to its parent is not for itself.
+      // Signals that the program sends to its parent are not passed back to it.
       if (!reached && !sent_by(signal, program)) send(program, signal);
     }
     early = next_early;
@@ -145,7 +145,7 @@ void GroupWitness::start() {
     bear_witness(other.get());
   }
   if (pid > 0) pid_ = pid;    // else take() finds the connection closed
-  static_cast<void>(take());  // it is ready when it answers
+  static_cast<void>(take());  // it answers once it is ready
 }
 
 void GroupWitness::stop() {
@@ -158,8 +158,8 @@ void GroupWitness::stop() {
 
 std::optional<SignalSet> GroupWitness::take() {
   if (!connection_) return std::nullopt;
-  // Who sends a signal to a group holds the kernel's list of processes until all members have it. This call, which
-  // changes nothing, waits for that list: what reached us has now reached the witness.
+  // Sending a signal to a group holds the kernel's process list until all members have it. This call, which changes
+  // nothing, waits for that list: signals that have reached this process have now reached the witness.
   ::setpgid(0, ::getpgrp());
   const char question = 0;
   SignalSet pending;
@@ -168,7 +168,7 @@ std::optional<SignalSet> GroupWitness::take() {
       ::recv(connection_.get(), &pending, sizeof(pending), 0) == static_cast<ssize_t>(sizeof(pending))) {
     return pending;
   }
-  connection_.reset();  // it was killed or stopped; what it says later would answer another question
+  connection_.reset();  // it was killed or stopped; a late answer would belong to another request
   return std::nullopt;
 }
 

@@ -1,13 +1,13 @@
-// The signals that somebody sends to us and means for the program, and those that would end this process while it has
+// Signals that are sent to this process but meant for the program, and signals that would end this process while it has
 // something to finish or to remove.
 //
-// The program is in our process group, as it would be without us. A terminal's Ctrl-C and Ctrl-Z, a shell's job control
-// and kill(-PGID) reach both of us; kill(PID), with the only number that the shell knows, reaches us alone and has to
-// be passed on. The kernel does not tell the receiver which of the two it was: a GroupWitness does.
+// The program is in this process's group, as it would be without recording. A terminal's Ctrl-C and Ctrl-Z, a shell's
+// job control and kill(-PGID) reach both processes; kill(PID), with the only number that the shell knows, reaches only
+// this one and has to be passed on. The kernel does not report to the receiver which of the two it was: a GroupWitness
+// detects it.
 //
-// Alternatives: in a process group of its own the program would not get the terminal's signals, and SIGKILL of our
-// group would leave it behind. Who sent a signal says too little: timeout(1) sends one to its child and then to the
-// group.
+// Alternatives: in its own process group the program would not get the terminal's signals, and SIGKILL of this group
+// would leave it behind. The sender of a signal is not enough: timeout(1) sends one to its child and then to the group.
 #pragma once
 
 #include <signal.h>
@@ -37,8 +37,8 @@ class SignalSet {
   std::uint64_t bits_ = 0;
 };
 
-/// A child in our process group that blocks all signals and sleeps: what is pending there was sent to the group. Its
-/// name and command line are its own, so that what looks for those of tidemark does not find it. One thread.
+/// A child in this process's group that blocks all signals and sleeps: its pending signals were sent to the group. It
+/// has its own name and command line, so that searches for tidemark do not find it. One thread.
 class GroupWitness {
  public:
   GroupWitness() = default;
@@ -46,14 +46,15 @@ class GroupWitness {
   GroupWitness(const GroupWitness&) = delete;
   GroupWitness& operator=(const GroupWitness&) = delete;
 
-  /// With all signals blocked and no other thread running. Without room for a process or a descriptor nothing is known.
+  /// Call it with all signals blocked and no other thread running. If no process or descriptor is available, take()
+  /// returns std::nullopt.
   void start();
-  /// Ends it. Without that it ends with us.
+  /// Ends it. Otherwise it ends with this process.
   void stop();
   [[nodiscard]] std::optional<pid_t> pid() const { return pid_; }
 
-  /// The signals sent to the group since the last call, among them each that has reached this process before the call.
-  /// None: not known.
+  /// The signals sent to the group since the last call, including each that has reached this process before the call.
+  /// std::nullopt if unknown.
   [[nodiscard]] std::optional<SignalSet> take();
 
  private:
@@ -61,32 +62,30 @@ class GroupWitness {
   ScopedFd connection_;
 };
 
-/// Takes every signal from this process that another may send, except those that stop it and SIGKILL: they are kept
-/// until pass_on(), and whatever would have ended this process ends the program, or does not. What this process causes
-/// itself (SIGPIPE, SIGXFSZ) is an error of a system call and nothing more; its processor time counts for the hard
-/// limit alone. One object for the life of a process, made while it has one thread; threads started later have the same
-/// mask.
+/// Blocks every signal that another process may send, except stop signals and SIGKILL: they are kept until pass_on(),
+/// and signals that would have ended this process are left to the program. Signals that this process causes itself
+/// (SIGPIPE, SIGXFSZ) become errors of system calls; its processor time counts only for the hard limit. One object for
+/// the life of a process, created while it has one thread; threads started later have the same mask.
 class PassedSignals {
  public:
   PassedSignals();
 
-  /// In a child between vfork and exec: everything is as it was.
+  /// Call it in a child between vfork and exec: restores the original state.
   void restore() const;
 
-  /// Readable when wait() would return. Below 0 where no descriptor could be had.
+  /// Readable if wait() would return. Below 0 if no descriptor was available.
   [[nodiscard]] int fd() const { return fd_.get(); }
-  /// Waits for a signal, that of the program's end among them; without a descriptor, a while.
+  /// Waits for a signal, including the one for the program's end; without a descriptor, a short time.
   void wait() const;
-  /// This one is for us: however it comes, pass_on() passes it no more. The program still gets what is sent to its
-  /// group.
+  /// Keeps this signal: pass_on() no longer passes it on. The program still gets signals sent to its group.
   void keep(int signal) { kept_ = signal; }
-  /// Whether that has come since the last call.
+  /// Whether that signal has come since the last call.
   [[nodiscard]] bool take_kept() { return std::exchange(kept_came_, false); }
-  /// Passes the signals so far on to `program`, each that it has not got already.
+  /// Passes the signals so far on to `program`, except those that it has received already.
   void pass_on(pid_t program);
-  /// There is no program any more: signals are kept from this process, and that is all.
+  /// The program has ended: from now on signals are only blocked.
   void stop() { witness_.stop(); }
-  /// A child of this process that the program does not know.
+  /// The PID of a child of this process that the program does not know.
   [[nodiscard]] std::optional<pid_t> witness() const { return witness_.pid(); }
 
  private:
@@ -102,9 +101,9 @@ class PassedSignals {
   GroupWitness witness_;
 };
 
-/// While it exists, signals that would end this process (SIGINT, SIGTERM, SIGHUP, but for those that it ignores) are
-/// kept: stopped() says whether one has come. It is delivered when this object goes, unless it was taken. One object at
-/// a time, before other threads are started.
+/// While it exists, signals that would end this process (SIGINT, SIGTERM, SIGHUP, unless ignored) are kept: stopped()
+/// returns whether one has come. It is delivered when this object is destroyed, unless it was taken. One object at a
+/// time, before other threads are started.
 class StopSignals {
  public:
   StopSignals();
@@ -112,16 +111,16 @@ class StopSignals {
   StopSignals& operator=(const StopSignals&) = delete;
   ~StopSignals();
 
-  /// Waits until a child has ended or a signal has come, but no longer than this.
+  /// Waits until a child has ended or a signal has come, at most this long.
   void wait(std::chrono::milliseconds most);
-  /// Whether one has come.
+  /// Whether a signal has come.
   [[nodiscard]] bool stopped();
-  /// The signal that came, if one did: whoever takes it ends this process or does not.
+  /// The signal that came, if any: the caller then decides whether to end this process.
   [[nodiscard]] std::optional<int> take();
 
  private:
   sigset_t ending_;
-  sigset_t waking_;  // these and SIGCHLD
+  sigset_t waking_;  // these signals and SIGCHLD
   sigset_t before_;
   std::optional<int> stopped_;
 };
