@@ -22,7 +22,7 @@ bool HttpConnection::proceed(const Respond& respond) {
   std::array<char, kMaxRequestBytes> bytes{};
   const ssize_t got = ::recv(fd(), bytes.data(), bytes.size(), 0);
   if (got <= 0) return got < 0 && would_wait();
-  if (!answer_.empty()) return true;  // what comes after the request
+  if (!answer_.empty()) return true;  // data after the request
   received_.append(bytes.data(), static_cast<std::size_t>(got));
   const HttpRequest request = parse_request(received_);
   if (request.state == RequestState::incomplete) return true;
@@ -35,7 +35,7 @@ bool HttpConnection::send() {
   if (sent < 0) return would_wait();
   sent_ += static_cast<std::size_t>(sent);
   if (is_sending()) return true;
-  // The client closes it: if this side did while there is something unread, the answer could be lost on its way.
+  // The client closes it: closing this side with unread data could lose the answer.
   deadline_ = std::min(deadline_, Clock::now() + kMaxLinger);
   return ::shutdown(fd(), SHUT_WR) == 0;
 }

@@ -1,4 +1,4 @@
-// A connection of a client: it sends one request, gets its answer, and closes the connection.
+// An HTTP connection of a client: it sends one request, gets its answer, and closes the connection.
 #pragma once
 
 #include <poll.h>
@@ -18,21 +18,21 @@ namespace tidemark {
 class HttpConnection {
  public:
   using Clock = std::chrono::steady_clock;
-  /// The whole answer to a request, also to one that is not to be answered: then why.
+  /// Returns the whole answer to a request; for a request that cannot be answered, an error page.
   using Respond = std::function<std::string(const HttpRequest&)>;
 
-  /// Takes over a socket that does not wait. `deadline`: for the request and its answer.
+  /// Takes over a non-blocking socket. `deadline`: for the request and its answer.
   HttpConnection(ScopedFd socket, Clock::time_point deadline) : socket_(std::move(socket)), deadline_(deadline) {}
 
   [[nodiscard]] int fd() const { return socket_.get(); }
-  /// What it waits for: of poll().
+  /// Events to poll for.
   [[nodiscard]] short events() const { return is_sending() ? POLLOUT : POLLIN; }
-  /// To be closed then.
+  /// When to close the connection.
   [[nodiscard]] Clock::time_point deadline() const { return deadline_; }
-  /// Goes on with what it can. False at the end: to be closed.
+  /// Reads and writes without waiting. False at the end: close the connection.
   [[nodiscard]] bool proceed(const Respond& respond);
 
-  /// Whether the system call that failed last is to be tried again later (errno).
+  /// Whether to retry the failed system call later (errno).
   [[nodiscard]] static bool would_wait();
 
  private:

@@ -18,7 +18,7 @@ bool find(void* library, const char* name, Function& function) {
 
 Result<const Functions*> load_once() {
   void* library = nullptr;
-  // Debian's second one is built with another TLS library; it is all that some systems have.
+  // Debian's second one is built with another TLS library; some systems have only that.
   for (const char* name : {"libcurl.so.4", "libcurl-gnutls.so.4"}) {
     if (library == nullptr) library = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
   }

@@ -1,6 +1,6 @@
-// The few functions of libcurl that are used, in declarations of our own: it is loaded when something is to be sent, so
-// that it is needed by those who send, brings the TLS and the certificates of their system, and links nothing into the
-// portable build. tests/unit/publish/curl_header_test.cpp compares them with curl's header.
+// The libcurl functions in use, declared here: libcurl is loaded when something is sent, so that only senders need it,
+// it uses the TLS library and certificates of the system, and the portable build links nothing.
+// tests/unit/publish/curl_header_test.cpp compares them with curl's header.
 //
 // Reference: https://curl.se/libcurl/c
 #pragma once
@@ -20,7 +20,7 @@ struct List {  ///< curl_slist
 
 inline constexpr long kGlobalDefault = 3;  ///< CURL_GLOBAL_DEFAULT
 
-/// CURLcode, with the values that are told apart here.
+/// CURLcode, with the values that are distinguished here.
 enum Code : int { kOk = 0, kAborted = 42 };
 
 /// CURLoption
@@ -65,7 +65,7 @@ struct Functions {
   void (*slist_free_all)(List*) = nullptr;
 };
 
-/// Loads libcurl once; later calls give the same. It stays loaded. The error says how to install it. Any thread.
+/// Loads libcurl once; later calls return the same. It stays loaded. The error explains how to install it. Any thread.
 [[nodiscard]] Result<const Functions*> load();
 
 }  // namespace tidemark::curl

@@ -35,7 +35,7 @@ using Clock = HttpConnection::Clock;
 constexpr std::chrono::milliseconds kPauseWithoutDescriptors{200};
 constexpr std::string_view kText = "text/plain; charset=utf-8";
 
-// As long for all guesses: how much of it was right cannot be measured.
+// Takes equal time for all guesses, so that the length of a matching prefix cannot be measured.
 bool is_secret(std::string_view left, std::string_view right) {
   if (left.size() != right.size()) return false;
   unsigned char difference = 0;
@@ -49,7 +49,7 @@ bool is_this_host(const std::string& host) {
   return ::strcasecmp(host.c_str(), "localhost") == 0 || host == "[::1]" || is_loopback({host});
 }
 
-// Most of the descriptors are for what this process does besides.
+// Most of the descriptors are for the process's other work.
 std::size_t max_connections() {
   constexpr rlim_t kShare = 8;
   rlimit limit{};
@@ -89,7 +89,7 @@ struct Answer {
 };
 
 std::string to_message(const Answer& answer, bool head_only) {
-  // One request a connection: a client that sends the next one has its own time and its own place.
+  // One request per connection: for another request, a client connects again and gets new time.
   std::string message = fmt::format(
       "HTTP/1.1 {}\r\nDate: {:%a, %d %b %Y %H:%M:%S} GMT\r\nContent-Type: {}\r\nContent-Length: {}\r\n{}"
       "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n\r\n",
@@ -134,7 +134,7 @@ Result<std::uint16_t> Endpoint::Server::listen() {
   };
   SocketName name(options);
   socket.reset(::socket(name.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  const int on = 1;  // a port whose earlier connections are remembered for a while
+  const int on = 1;  // allow a port with recently closed connections
   if (!socket || ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
       ::bind(socket.get(), name.address(), name.length) != 0 || ::listen(socket.get(), SOMAXCONN) != 0 ||
       ::getsockname(socket.get(), name.address(), &name.length) != 0) {
@@ -179,12 +179,12 @@ void Endpoint::Server::run() {
     if (::poll(polled.data(), polled.size(), poll_timeout_ms()) < 0) continue;  // interrupted, or without memory
     if (polled[0].revents != 0) return;
     proceed({polled.begin() + 2, polled.end()});
-    // One at a time: each is asked for its request before another one can take its place.
+    // Accept one at a time: each is read before another connection can replace it.
     if (polled[1].revents != 0) accept_one();
   }
 }
 
-// `ready`: of each connection, in their order.
+// `ready`: the result for each connection, in order.
 void Endpoint::Server::proceed(const std::vector<pollfd>& ready) {
   const auto respond = [this](const HttpRequest& request) {
     return to_message(answer(request), request.method == "HEAD");
@@ -197,14 +197,14 @@ void Endpoint::Server::proceed(const std::vector<pollfd>& ready) {
   });
 }
 
-// Whoever sends a request has its answer within milliseconds: the oldest of many is one that does not.
+// Clients that send a request get the answer within milliseconds: the oldest of many connections is idle.
 void Endpoint::Server::accept_one() {
   ScopedFd client(::accept4(socket.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
   if (client) {
     if (connections.size() >= most) connections.erase(connections.begin());
     connections.emplace_back(std::move(client), Clock::now() + options.max_time);
   } else if (!HttpConnection::would_wait() && errno != ECONNABORTED) {
-    // Without a descriptor for it, a connection would be reported again and again.
+    // Without a free descriptor, poll() would report the connection repeatedly.
     paused_until = Clock::now() + kPauseWithoutDescriptors;
   }
 }

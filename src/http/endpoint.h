@@ -1,4 +1,4 @@
-// A page that is served over HTTP: what Prometheus scrapes.
+// An HTTP endpoint that serves the metrics page for Prometheus.
 #pragma once
 
 #include <chrono>
@@ -14,34 +14,34 @@ namespace tidemark {
 
 struct EndpointOptions {
   std::string address;     ///< "127.0.0.1", "::1", "0.0.0.0": no names
-  std::uint16_t port = 0;  ///< 0: any that is free
-  std::string token = {};  ///< what clients have to show (Authorization: Bearer TOKEN); empty: nothing
-  std::chrono::milliseconds max_time{10'000};  ///< of a request with its answer, however often something comes
+  std::uint16_t port = 0;  ///< 0: any free port
+  std::string token = {};  ///< token required from clients (Authorization: Bearer TOKEN); empty: none
+  std::chrono::milliseconds max_time{10'000};  ///< for a request and its answer, regardless of progress
 };
 
-/// "127.0.0.1:9400", "[::1]:9400", "localhost:9400", ":9400" (this machine only) or "9400". The error says what is
-/// expected.
+/// "127.0.0.1:9400", "[::1]:9400", "localhost:9400", ":9400" (this machine only) or "9400". The error describes the
+/// expected form.
 [[nodiscard]] Result<EndpointOptions> parse_endpoint(const std::string& text);
 
-/// Whether only programs of this machine reach it.
+/// Whether only programs on this machine can reach it.
 [[nodiscard]] bool is_loopback(const EndpointOptions& options);
 
-/// The first line of a file that only its owner may read.
+/// The first line of a file that only its owner can read.
 [[nodiscard]] Result<std::string> read_token_file(const std::string& path);
 
-/// Answers GET and HEAD of /metrics, and of / with a link, on a thread of its own. Who it does not know gets no page:
-/// with a token those that do not show it, without one those that ask for a host other than this one (a web page that
-/// a browser took for a part of this machine).
+/// Answers GET and HEAD of /metrics, and of / with a link, on a thread of its own. It rejects requests without the
+/// token, if there is one, and else requests with another host than this machine (from a web page that uses a browser's
+/// access to this machine).
 ///
-/// Clients cannot use up the descriptors or the memory of this process: each sends one request, of at most 8 KiB, and
-/// has EndpointOptions::max_time for all of it and its answer. When all connections are taken, the oldest is closed for
-/// the next: a client that sends its request at once has its answer long before.
+/// Clients cannot exhaust the descriptors or the memory of this process: each sends one request, of at most 8 KiB, and
+/// has EndpointOptions::max_time for it and its answer. If all connections are taken, the oldest is closed for the next
+/// one: a client that sends its request at once gets its answer long before.
 class Endpoint {
  public:
   static constexpr std::size_t kMaxConnections = 64;  ///< and at most an eighth of the descriptors (RLIMIT_NOFILE)
 
   /// `page` makes the page, on the endpoint's thread. Refuses addresses other than loopback without a token. The error
-  /// names the address and what to do.
+  /// names the address and the remedy.
   static Result<std::unique_ptr<Endpoint>> start(const EndpointOptions& options, std::string content_type,
                                                  std::function<std::string()> page);
   ~Endpoint();

@@ -1,4 +1,4 @@
-// What users say of an endpoint.
+// Parses the options of an endpoint.
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -22,10 +22,10 @@ constexpr std::chrono::milliseconds kPatienceToConnect{5000};
 struct Received {
   PostAnswer answer;
   std::size_t header_bytes = 0;
-  bool is_cut = false;  // the rest of a body that is longer was not waited for
+  bool is_cut = false;  // the rest of a longer body was not awaited
 };
 
-// Ends the transfer where it says that it took less: what comes after that is nobody's.
+// Returning fewer bytes than received ends the transfer.
 std::size_t take_body(char* bytes, std::size_t size, std::size_t count, void* into) {
   Received& received = *static_cast<Received*>(into);
   std::string& body = received.answer.body;
@@ -44,7 +44,7 @@ std::size_t take_header(char* bytes, std::size_t size, std::size_t count, void* 
     const std::size_t begin = std::min(line.find_first_not_of(' ', kName.size()), line.size());
     long seconds = 0;
     const auto [rest, error] = std::from_chars(line.data() + begin, line.data() + line.size(), seconds);
-    if (error == std::errc() && seconds >= 0) {  // else a date, which few send
+    if (error == std::errc() && seconds >= 0) {  // else a date, which few servers send
       received.answer.retry_after = std::chrono::seconds(std::min(seconds, kMaxRetrySeconds));
     }
   }

@@ -1,4 +1,4 @@
-// Sends something over HTTP or HTTPS, and waits for the answer.
+// Sends a POST request over HTTP or HTTPS, and waits for the answer.
 #pragma once
 
 #include <atomic>
@@ -17,24 +17,23 @@ struct PostRequest {
   std::string url;  ///< http or https
   std::string_view body;
   std::vector<std::string> headers = {};       ///< "Content-Type: application/json"
-  std::chrono::milliseconds patience{10'000};  ///< for all of it, up to the end of the answer
+  std::chrono::milliseconds patience{10'000};  ///< for the whole request, up to the end of the answer
 };
 
 struct PostAnswer {
   int status = 0;                                   ///< 200
-  std::optional<std::chrono::seconds> retry_after;  ///< where the server said so, at most an hour
-  std::string body;                                 ///< at most its first 4 KiB; the rest is not waited for
+  std::optional<std::chrono::seconds> retry_after;  ///< if the server sent it; at most an hour
+  std::string body;                                 ///< at most its first 4 KiB; the rest is not awaited
 };
 
-/// An error where no answer came: no libcurl, no connection, no answer in time, more than 64 KiB of headers. `stop`:
-/// gives up soon once it is true. Follows no redirection; goes through the proxies of the environment (https_proxy).
-/// Any thread; blocks.
+/// An error if there was no answer: no libcurl, no connection, a timeout, more than 64 KiB of headers. `stop`: gives up
+/// soon once it is true. Follows no redirection; uses the proxies of the environment (https_proxy). Any thread; blocks.
 [[nodiscard]] Result<PostAnswer> post(const PostRequest& request, const std::atomic<bool>& stop);
 
-/// Whether a text is a URL that post() takes; the error says what is expected.
+/// An error, which describes the expected form, unless the text is a URL supported by post().
 [[nodiscard]] Result<void> check_url(const std::string& url);
 
-/// Without what may be a secret in it, for messages: "https://user:password@host/path?key" → "https://host/path".
+/// The URL without possible secrets, for messages: "https://user:password@host/path?key" → "https://host/path".
 [[nodiscard]] std::string shown_url(const std::string& url);
 
 }  // namespace tidemark

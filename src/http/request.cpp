@@ -38,7 +38,7 @@ std::string_view without_port(std::string_view host) {
   return host.substr(0, host.find(':', after_address));
 }
 
-// Up to a separator, which is taken away with it; all of it where there is none.
+// Removes and returns the text up to a separator, which is removed too; the whole text if there is none.
 std::string_view take_until(std::string_view& text, std::string_view separator) {
   const std::string_view part = text.substr(0, text.find(separator));
   text.remove_prefix(std::min(part.size() + separator.size(), text.size()));
@@ -54,7 +54,7 @@ class HeadParser {
       request_.state = parse_header(take_until(head, kLineEnd));
     }
     if (request_.state == RequestState::complete && is_1_1_ && !has_host_) request_.state = RequestState::invalid;
-    if (target_host_) request_.host = *target_host_;  // it counts, and the header does not
+    if (target_host_) request_.host = *target_host_;  // it takes precedence over the header
     return std::move(request_);
   }
 
@@ -65,7 +65,7 @@ class HeadParser {
     std::string_view target = take_until(line, " ");
     is_1_1_ = line == "HTTP/1.1";
     if ((!is_1_1_ && line != "HTTP/1.0") || !is_token(request_.method) || !is_visible(target)) return false;
-    constexpr std::string_view kScheme = "http://";  // as those send it that take this for a proxy
+    constexpr std::string_view kScheme = "http://";  // sent by clients that treat this as a proxy
     if (is_same_name(target.substr(0, kScheme.size()), kScheme)) {
       target.remove_prefix(kScheme.size());
       const std::string_view authority = target.substr(0, target.find_first_of("/?"));

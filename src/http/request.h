@@ -1,4 +1,4 @@
-// The head of an HTTP request: RFC 9112, as far as reading a page needs it.
+// The head of an HTTP request: the parts of RFC 9112 needed to serve a page.
 #pragma once
 
 #include <cstddef>
@@ -12,23 +12,23 @@ namespace tidemark {
 inline constexpr std::size_t kMaxRequestBytes = 8192;  ///< longer heads are refused
 
 enum class RequestState : std::uint8_t {
-  incomplete,  ///< more has to come
+  incomplete,  ///< more data is needed
   complete,
   invalid,      ///< not HTTP, or ambiguous
   too_long,     ///< more than kMaxRequestBytes
-  has_content,  ///< a body follows, which no page takes
+  has_content,  ///< it has a body, which no page accepts
 };
 
 struct HttpRequest {
   RequestState state = RequestState::incomplete;
-  // Of a complete one:
+  // Set if the request is complete:
   std::string method;
   std::string path;                          ///< without "?query"
-  std::string host;                          ///< without the port: "localhost", "[::1]"; empty: not said
+  std::string host;                          ///< without the port: "localhost", "[::1]"; empty: none given
   std::optional<std::string> authorization;  ///< "Bearer TOKEN"
 };
 
-/// Of what has been received of a request so far. Untrusted input.
+/// Parses the data received so far. Untrusted input.
 [[nodiscard]] HttpRequest parse_request(std::string_view received);
 
 }  // namespace tidemark

@@ -24,7 +24,7 @@ constexpr std::chrono::milliseconds kPatienceWithActions{5000};  // at the end
 
 constexpr std::chrono::milliseconds kPauseForCommand{20};
 
-// A file rather than a pipe, so that nobody waits for a command that does not read.
+// A file rather than a pipe, so that a command that does not read it blocks nothing.
 Result<ScopedFd> file_with(const std::string& content) {
   ScopedFd file(::memfd_create("tidemark-assessment", MFD_CLOEXEC));
   const bool written =

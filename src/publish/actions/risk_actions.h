@@ -1,4 +1,4 @@
-// What is done when a memory is about to run out: commands and webhooks, each on a thread of its own.
+// Actions on a memory that is about to run out: commands and webhooks, each on a thread of its own.
 #pragma once
 
 #include <atomic>
@@ -17,14 +17,14 @@
 
 namespace tidemark {
 
-/// One thread at a time. What is not due any more is forgotten.
+/// One thread at a time. Expired keys are forgotten.
 class RateLimit {
  public:
   using Clock = std::chrono::steady_clock;
 
   explicit RateLimit(std::chrono::nanoseconds interval) : interval_(interval) {}
 
-  /// Whether `key` may happen now: it has not within the interval. Then it has.
+  /// Whether `key` may happen now, which it has not within the interval; if so, notes that it has.
   [[nodiscard]] bool allow(const std::string& key, Clock::time_point now) {
     std::erase_if(latest_, [&](const auto& one) { return now - one.second >= interval_; });
     return latest_.try_emplace(key, now).second;
@@ -35,37 +35,37 @@ class RateLimit {
   std::map<std::string, Clock::time_point> latest_;
 };
 
-/// Runs `sh -c COMMAND` with `input` on its stdin and its output thrown away, and waits for its end. What it started is
-/// ended with it, and all of that after `patience`, or soon once `stop` is true; then none is started. An error when it
-/// does not start, takes too long or fails. Any thread; leaves no zombie.
+/// Runs `sh -c COMMAND` with `input` on its stdin and its output discarded, and waits for its end. Its remaining
+/// processes are ended with it, and all of them after `patience`, or soon once `stop` is true; then none is started. An
+/// error if it does not start, takes too long or fails. Any thread; leaves no zombie.
 [[nodiscard]] Result<void> run_command(const std::string& command, const std::string& input,
                                        std::chrono::milliseconds patience, const std::atomic<bool>& stop);
 
-/// One of the two.
+/// A command or a webhook.
 struct RiskAction {
   RiskLevel least = RiskLevel::critical;
   std::string command = {};  ///< for sh
-  std::string url = {};      ///< gets the assessment as the body of a POST
+  std::string url = {};      ///< receives the assessment as the body of a POST
 };
 
 struct RiskActionOptions {
   std::vector<RiskAction> actions;
   std::chrono::nanoseconds interval = std::chrono::seconds(60);   ///< for the same action, device and level
-  std::chrono::milliseconds patience = std::chrono::seconds(30);  ///< with one command or webhook
-  std::function<void(const std::string&)> problem;                ///< gets a sentence, on another thread
+  std::chrono::milliseconds patience = std::chrono::seconds(30);  ///< for one command or webhook
+  std::function<void(const std::string&)> problem;                ///< called with a sentence, on another thread
 };
 
-/// Thread-safe but for act_on().
+/// Thread-safe except for act_on().
 class RiskActions {
  public:
   explicit RiskActions(RiskActionOptions options);
-  /// Waits 5 s at most for what is to be done, then ends what is under way.
+  /// Waits at most 5 s for pending actions, then ends those in progress.
   ~RiskActions();
 
-  /// A change of risk: rises are acted on, see on_risk(). `json` makes the assessment as text where it is needed. Never
-  /// waits. One thread at a time.
+  /// Acts on rises of risk, see on_risk(). `json` makes the assessment as text if it is needed. Never waits. One thread
+  /// at a time.
   void act_on(const RiskChange& change, const std::function<std::string()>& json);
-  /// That were dropped because others took too long.
+  /// Actions dropped because others took too long.
   [[nodiscard]] std::uint64_t dropped() const;
 
  private:
@@ -73,7 +73,7 @@ class RiskActions {
 
   RiskActionOptions options_;
   RateLimit limit_;
-  std::deque<Worker> workers_;  // of each action: one that hangs delays no other
+  std::deque<Worker> workers_;  // one per action: a hanging action does not delay the others
 };
 
 }  // namespace tidemark

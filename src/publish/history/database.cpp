@@ -26,8 +26,8 @@ struct Table {
   std::string_view sql;
 };
 
-// Times are milliseconds since 1970, sizes bytes. `device` is the same tomorrow (a UUID, "host"); `key` is what options
-// call it. A series without a PID (0) is of the whole memory. A point is of all samples within `span` from `time` on.
+// Times are milliseconds since 1970, sizes bytes. `device` is a permanent id (a UUID, "host"); `key` is its name in
+// options. A series with PID 0 is for the whole memory. A point covers all samples within `span` from `time` on.
 constexpr std::array<Table, 3> kTables = {{
     {"series",
      "CREATE TABLE series(id INTEGER PRIMARY KEY, device TEXT NOT NULL, key TEXT NOT NULL, name TEXT NOT NULL, "
@@ -109,14 +109,14 @@ std::string Statement::text(int column) const {
 std::optional<Database> Database::open(const std::string& path, DatabaseUse use, DatabaseError& error) {
   const bool writing = use == DatabaseUse::write;
   if (writing) {
-    // SQLite would create it readable for others. Files beside it get the permissions that it has.
+    // SQLite would create it readable for others. Files beside it get the same permissions.
     const ScopedFd created(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0600));
     if (!created) {
       error = {SQLITE_CANTOPEN, std::strerror(errno)};
       return std::nullopt;
     }
   }
-  // Otherwise some names are not of files: ":memory:".
+  // Otherwise some names do not mean files: ":memory:".
   const std::string file = path.starts_with('/') ? path : "./" + path;
   const auto files = std::make_shared<DatabaseFiles>();
   sqlite3* opened = nullptr;
@@ -174,8 +174,8 @@ SchemaState schema_of(Database& database) {
   if (*objects == 0 && application.value_or(0) == 0) return SchemaState::empty;
   if (application != kApplicationId) return SchemaState::foreign;
   if (version.value_or(0) > kHistoryVersion) return SchemaState::newer;
-  // Tables as we make them, and no others, nor indexes of expressions: those of a file from elsewhere could run when it
-  // is read. Statistics (ANALYZE), views and triggers do not.
+  // Exactly the tables that Tidemark creates, without indexes of expressions: those of a foreign file could run code
+  // when it is read. Statistics (ANALYZE), views and triggers do not.
   const auto others = database.number(
       "SELECT count(*) FROM sqlite_schema WHERE type IN ('table', 'index') AND sql IS NOT NULL AND name NOT LIKE "
       "'sqlite_stat_'");
@@ -199,7 +199,7 @@ bool create_schema(Database& database) {
   std::string statements = "BEGIN IMMEDIATE;";
   for (const Table& table : kTables) statements += fmt::format("{};", table.sql);
   statements += fmt::format("PRAGMA application_id={};PRAGMA user_version={};COMMIT", kApplicationId, kHistoryVersion);
-  // Outside of the transaction: SQLite allows it only there.
+  // Outside of the transaction, as SQLite requires.
   return database.execute("PRAGMA auto_vacuum=INCREMENTAL") && database.execute(statements);
 }
 

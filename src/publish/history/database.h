@@ -1,4 +1,4 @@
-// SQLite, as far as the history needs it, and the tables of a history file.
+// The part of SQLite that the history needs, and the tables of a history file.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +16,15 @@ namespace tidemark {
 
 class DatabaseFiles;
 
-/// Why SQLite could not do something.
+/// An error of SQLite.
 struct DatabaseError {
   int code = 0;  ///< SQLite's primary result code
   std::string message;
 
-  [[nodiscard]] bool is_error() const;    ///< it is not the result of what went well
+  [[nodiscard]] bool is_error() const;    ///< whether it is an error
   [[nodiscard]] bool is_full() const;     ///< no space on the disk
-  [[nodiscard]] bool is_busy() const;     ///< another program writes it
-  [[nodiscard]] bool is_damaged() const;  ///< it is no database, or a broken one
+  [[nodiscard]] bool is_busy() const;     ///< another program is writing it
+  [[nodiscard]] bool is_damaged() const;  ///< it is not a database, or is damaged
 };
 
 /// A prepared statement. Parameters are numbered from 1, columns from 0. One thread at a time.
@@ -33,9 +33,9 @@ class Statement {
   Statement& bind(int parameter, std::int64_t value);
   Statement& bind(int parameter, std::string_view value);
   Statement& bind(int parameter, const std::optional<std::int64_t>& value);
-  /// True when there is a row. False at the end and after an error, which is the database's.
+  /// True if there is a row. False at the end and after an error, which the database has.
   [[nodiscard]] bool step();
-  /// Runs it to its end, and makes it ready for other parameters. False after an error.
+  /// Runs it to its end, and resets it for other parameters. False after an error.
   bool run();
 
   [[nodiscard]] std::int64_t integer(int column) const;
@@ -52,16 +52,16 @@ class Statement {
 
 enum class DatabaseUse : std::uint8_t { read, write };
 
-/// One thread at a time. What others put into the file, or beside it, cannot do anything but be read: no views,
+/// One thread at a time. Content that other programs put into the file, or beside it, can only be read: no views,
 /// triggers or functions of the schema run. See DatabaseFiles.
 class Database {
  public:
-  /// For writing it is created where it is not there, for its owner only.
+  /// For writing, a missing file is created, for its owner only.
   static std::optional<Database> open(const std::string& path, DatabaseUse use, DatabaseError& error);
 
-  /// Several statements. False after an error.
+  /// Runs several statements. False after an error.
   bool execute(const std::string& statements);
-  /// One that gives an error, or no row, gives none.
+  /// The result of a query; std::nullopt after an error, or without a row.
   std::optional<std::int64_t> number(const std::string& query);
   [[nodiscard]] Statement prepare(std::string_view text);
   /// Of the latest call.
@@ -81,14 +81,14 @@ inline constexpr std::int64_t kHistoryVersion = 1;
 enum class SchemaState : std::uint8_t {
   ours,
   empty,    ///< a new file
-  newer,    ///< of a version that this program does not know
-  foreign,  ///< another program's database, or one to which it has added tables or indexes
-  unknown,  ///< it cannot be read: the error is the database's
+  newer,    ///< of a version unknown to this program
+  foreign,  ///< another program's database, or one with foreign tables or indexes
+  unknown,  ///< it cannot be read: the database has the error
 };
 [[nodiscard]] SchemaState schema_of(Database& database);
 
-/// Whether the file is as SQLite writes it, indexes and orders included, so that no query fails later. Reads all of it:
-/// 45 MB, a million points, take 0.15 s.
+/// Whether the file is consistent, including indexes and order, so that no query fails later. Reads all of it: 45 MB, a
+/// million points, take 0.15 s.
 [[nodiscard]] bool is_whole(Database& database);
 
 /// For an empty file. False after an error.

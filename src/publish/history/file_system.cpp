@@ -6,7 +6,7 @@
 namespace tidemark {
 namespace {
 
-// Whether it may be opened: SQLite waits at a FIFO for another program.
+// Whether it may be opened: SQLite would block on a FIFO.
 bool is_file_or_missing(const char* path) {
   struct stat facts {};
   return ::lstat(path, &facts) != 0 || S_ISREG(facts.st_mode);
@@ -28,9 +28,9 @@ DatabaseFiles::~DatabaseFiles() {
 
 int DatabaseFiles::open_file(sqlite3_vfs* self, const char* path, sqlite3_file* file, int flags, int* used_flags) {
   auto& files = *static_cast<DatabaseFiles*>(self);
-  file->pMethods = nullptr;  // as long as it is not open
+  file->pMethods = nullptr;  // until it is open
   if ((flags & SQLITE_OPEN_MAIN_DB) != 0) files.path_ = path;
-  // One without a path is temporary.
+  // A file without a path is temporary.
   if (path != nullptr && !is_file_or_missing(path)) {
     files.refused_ = fmt::format("{} is not a regular file: remove it", path);
     return SQLITE_CANTOPEN;

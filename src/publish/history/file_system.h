@@ -7,9 +7,9 @@
 
 namespace tidemark {
 
-/// What SQLite does with files for the database that is opened with it. A file that lies beside the database, from
-/// whoever may write to that folder, can neither have another file deleted (a journal names one that SQLite deletes
-/// after a crash) nor hold this program up (a FIFO). To be destroyed after the database. One thread at a time.
+/// SQLite's file access for the database that is opened with it. A file placed beside the database, by any user with
+/// write access to that folder, can neither make SQLite delete another file (a journal names a file that SQLite deletes
+/// after a crash) nor block this program (a FIFO). Destroy it after the database. One thread at a time.
 class DatabaseFiles : sqlite3_vfs {
  public:
   DatabaseFiles();
@@ -19,7 +19,7 @@ class DatabaseFiles : sqlite3_vfs {
 
   /// For sqlite3_open_v2().
   [[nodiscard]] const char* name() const { return zName; }
-  /// What was refused, and why; empty: nothing.
+  /// The refused file and the reason; empty: none.
   [[nodiscard]] const std::string& refused() const { return refused_; }
 
  private:

@@ -1,4 +1,4 @@
-// What a history file says of the past.
+// The content of a history file.
 //
 // Times are milliseconds since 1970, sizes bytes.
 #pragma once
@@ -13,9 +13,9 @@
 
 namespace tidemark {
 
-/// Of all samples in a span of time.
+/// Covers all samples in a span of time.
 struct HistoryPoint {
-  std::int64_t time_ms = 0;  ///< when it begins
+  std::int64_t time_ms = 0;  ///< its beginning
   std::int64_t span_ms = 0;
   std::uint64_t high_bytes = 0;
   std::uint64_t mean_bytes = 0;
@@ -23,7 +23,7 @@ struct HistoryPoint {
 
 struct HistoryProcess {
   std::int64_t pid = 0;
-  std::string name;  ///< empty where it was not known
+  std::string name;  ///< empty if unknown
   std::int64_t first_ms = 0;
   std::int64_t last_ms = 0;
   std::uint64_t peak_bytes = 0;
@@ -34,7 +34,7 @@ struct HistoryProcess {
 struct HistoryDevice {
   std::string id;                            ///< UUID, PCI address, or "host"
   std::string key;                           ///< "0", "cpu"
-  std::string name;                          ///< of its model; empty for the host
+  std::string name;                          ///< of the model; empty for the host
   std::optional<std::uint64_t> limit_bytes;  ///< the latest one
   std::int64_t first_ms = 0;
   std::int64_t last_ms = 0;
@@ -50,7 +50,7 @@ struct HistoryDevice {
 
 struct HistoryRisk {
   std::int64_t time_ms = 0;
-  std::string device;  ///< id
+  std::string device;  ///< its id
   std::string key;
   std::string before;  ///< level: "low", "medium", "high", "critical"
   std::string level;
@@ -59,28 +59,28 @@ struct HistoryRisk {
 
 struct History {
   std::string path;
-  std::optional<std::int64_t> since_ms;  ///< what was asked for
+  std::optional<std::int64_t> since_ms;  ///< as requested
   std::int64_t until_ms = 0;
   std::vector<HistoryDevice> devices;
   std::vector<HistoryRisk> risks;  ///< the latest ones, in order of time
   std::uint64_t earlier_risks = 0;
 };
 
-inline constexpr std::size_t kMaxHistoryProcesses = 50;  ///< of a device
+inline constexpr std::size_t kMaxHistoryProcesses = 50;  ///< for each device
 inline constexpr std::size_t kMaxHistoryRisks = 200;
 
 struct HistoryQuery {
-  std::optional<std::int64_t> since_ms;  ///< none: all there is
+  std::optional<std::int64_t> since_ms;  ///< std::nullopt: from the beginning
   std::int64_t until_ms = 0;
   std::vector<std::string> devices = {};  ///< keys or ids; empty: all
   std::int64_t most_points = 600;
 };
 
-/// The error names the file and says what is wrong with it.
+/// The error names the file and the problem.
 [[nodiscard]] Result<History> read_history(const std::string& path, const HistoryQuery& query);
 
-/// With the devices and their use over time; the rest is not known. Times count from the first point,
-/// whose time of day is MachineState::wall_ns(0).
+/// The devices and their use over time; everything else is unknown. Times count from the first point, with its wall
+/// time in MachineState::wall_ns(0).
 [[nodiscard]] MachineState as_state(const History& history);
 
 }  // namespace tidemark

@@ -20,12 +20,12 @@ namespace {
 
 constexpr std::int64_t kMaxHistoryDevices = 1024;
 
-// Sizes are never negative but in a file that somebody else wrote.
+// Sizes are negative only in a file that another program wrote.
 std::uint64_t size_of(std::int64_t value) {
   return value < 0 ? 0 : static_cast<std::uint64_t>(value);
 }
 
-// Likewise: times before 1970 and after 2255, beyond which they could not be told in nanoseconds.
+// The same for times before 1970 and after 2255, which do not fit into nanoseconds.
 std::int64_t time_of(std::int64_t value) {
   constexpr std::int64_t kLatestMs = 9'000'000'000'000;
   return std::clamp<std::int64_t>(value, 0, kLatestMs);
@@ -49,7 +49,7 @@ class Reader {
         query_(query),
         window_{query.since_ms.value_or(std::numeric_limits<std::int64_t>::min()), query.until_ms} {}
 
-  /// What was read is not whole where it failed.
+  /// If it fails, `history` is incomplete.
   Result<void> read(History& history) {
     if (auto found = read_devices(history); !found) return found;
     for (HistoryDevice& device : history.devices) {
@@ -63,7 +63,7 @@ class Reader {
   }
 
  private:
-  // False at the end, and after an error: what is missing then is not taken for nothing.
+  // False at the end, and after an error, so that missing rows do not count as absent.
   bool next(Statement& statement) {
     if (failed_) return false;
     if (statement.step()) return true;
@@ -83,10 +83,10 @@ class Reader {
     return statement;
   }
 
-  // A device that was asked for and never seen is a mistake, not an empty answer.
+  // A requested device that was never seen is a mistake, not an empty answer.
   [[nodiscard]] Result<void> check_choice(const std::string& path, const std::vector<std::string>& names,
                                           const std::vector<std::string>& keys) const {
-    if (keys.empty()) return {};  // a monitor has only just begun
+    if (keys.empty()) return {};  // a monitor has just begun
     for (const std::string& chosen : query_.devices) {
       if (std::find(names.begin(), names.end(), chosen) != names.end()) continue;
       return Error{fmt::format("--device {}: {} has no such device (it has {})", chosen, path, fmt::join(keys, ", "))};
@@ -95,7 +95,7 @@ class Reader {
   }
 
   Result<void> read_devices(History& history) {
-    std::vector<std::string> names;  // by which they may be asked for
+    std::vector<std::string> names;  // names by which they can be requested
     std::vector<std::string> keys;
     Statement row =
         database_.prepare("SELECT device, key, max(name) FROM series GROUP BY device, key ORDER BY key LIMIT ?1");
@@ -113,7 +113,7 @@ class Reader {
   }
 
   void read_peak(HistoryDevice& device) {
-    // With max() alone, SQLite takes the other columns from its row.
+    // With max() alone, SQLite takes the other columns from the row of the maximum.
     Statement peak = in_window(
         "SELECT time, max(high) FROM points JOIN series ON series.id = series "
         "WHERE device = ?3 AND key = ?4 AND pid = 0 AND time BETWEEN ?1 AND ?2");
@@ -230,7 +230,7 @@ Result<History> read_history(const std::string& path, const HistoryQuery& query)
                    "--history FILE)"};
     case SchemaState::newer:
       return Error{path + ": made by a newer version of Tidemark; read it with that"};
-    case SchemaState::empty:  // a monitor has only just begun
+    case SchemaState::empty:  // a monitor has just begun
     case SchemaState::ours:
       break;
   }
@@ -238,7 +238,7 @@ Result<History> read_history(const std::string& path, const HistoryQuery& query)
     return Error{path + ": damaged (sqlite3 FILE .recover writes what can be saved into a new file)"};
   }
   if (schema == SchemaState::empty) return history;
-  if (!database->execute("BEGIN")) return unreadable(path, database->error());  // all of one time
+  if (!database->execute("BEGIN")) return unreadable(path, database->error());  // one snapshot
   if (auto done = Reader(*database, query).read(history); !done) return done.error();
   return history;
 }
@@ -257,7 +257,7 @@ MachineState as_state(const History& history) {
     device.info.total_bytes = past.limit_bytes;
     set_numbers(device.info, past.key);
     for (const HistoryPoint& point : past.points) {
-      // Its highest moment, where that is known: points of a long time are of many minutes.
+      // Its highest moment, if known: points of a long time cover many minutes.
       const bool has_peak = past.peak_ms > point.time_ms && past.peak_ms < saturating_add(point.time_ms, point.span_ms);
       const std::int64_t since_ms = saturating_add(has_peak ? past.peak_ms : point.time_ms, -begin_ms);
       constexpr std::int64_t kMaxMs = std::numeric_limits<std::int64_t>::max() / 2'000'000;

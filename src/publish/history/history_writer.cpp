@@ -75,7 +75,7 @@ void HistoryWriter::write(const HistoryBatch& batch, std::int64_t now_ms) {
   const auto now = std::chrono::steady_clock::now();
   if (now < next_care_) return;
   next_care_ = now + kCareInterval;
-  series_.clear();  // those without points go
+  series_.clear();  // drops series without points
   if (!maintain(*database_, now_ms, options_.keep)) report(database_->error());
 }
 
@@ -87,7 +87,7 @@ bool HistoryWriter::open() {
     return false;
   }
   SchemaState state = schema_of(*database);
-  // SQLite's own check lets some records pass that no query can read.
+  // SQLite's own check accepts some records that no query can read.
   if ((state == SchemaState::ours || state == SchemaState::empty) &&
       (!is_whole(*database) ||
        !read_history(options_.path, {.since_ms = {}, .until_ms = std::numeric_limits<std::int64_t>::max()}))) {
@@ -97,7 +97,7 @@ bool HistoryWriter::open() {
   }
   if (state == SchemaState::empty && create_schema(*database)) state = SchemaState::ours;
   if (state == SchemaState::ours) {
-    // What was not written when the machine loses power is lost; the file stays whole.
+    // Unwritten data is lost if the machine loses power; the file stays consistent.
     database->execute("PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA journal_size_limit=8388608");
     database_ = std::move(database);
     return true;
@@ -171,7 +171,7 @@ void HistoryCollector::add(const MachineState& state) {
   const auto add_usage = [&](const HistoryKey& key, const WatchedUsage& used,
                              const std::optional<std::uint64_t>& limit) {
     Seen& seen = seen_[key];
-    if (used.sample_count() < seen.samples) seen = {};  // another process of that PID
+    if (used.sample_count() < seen.samples) seen = {};  // another process with that PID
     seen.look = looks_;
     std::uint64_t number = used.sample_count() - used.newest().size();
     for (const WatchedSample& sample : used.newest()) {
@@ -188,7 +188,7 @@ void HistoryCollector::add(const MachineState& state) {
   ++looks_;
   const HistoryKey host{"host", kHostKey, "", 0, ""};
   for (const WatchedDevice& device : state.devices) {
-    if (device.is_host) continue;  // below, as on other machines
+    if (device.is_host) continue;  // handled below, as on other machines
     add_usage({device_id(device), device.key, device.info.name, 0, ""}, device.used, device.limit_bytes());
   }
   add_usage(host, state.host.used, state.host.limit_bytes());
@@ -220,8 +220,8 @@ void HistoryCollector::add(const HistoryKey& key, std::int64_t time_ms, const Wa
   sum.limit = limit;
 }
 
-// Recorders told later how high it was after a sample that has been taken; its row may have been handed on, and gets no
-// more of a second one than what is higher.
+// Recorders reported a higher peak after a sample was taken. If its row has been passed on, a second row for the same
+// time only raises the peak.
 void HistoryCollector::raise(const HistoryKey& key, std::int64_t time_ms, const WatchedSample& sample,
                              const std::optional<std::uint64_t>& limit) {
   Sum raised{.time_ms = time_ms - time_ms % kSpanMs,
@@ -247,7 +247,7 @@ std::vector<HistoryRow> HistoryCollector::take(std::int64_t before_ms) {
     return complete;
   });
   constexpr std::size_t kMaxKeys = 4096;
-  if (seen_.size() > kMaxKeys) {  // processes come and go
+  if (seen_.size() > kMaxKeys) {  // forget keys of processes that have ended
     std::erase_if(seen_, [this](const auto& one) { return one.second.look != looks_; });
   }
   return std::exchange(done_, {});

@@ -1,4 +1,4 @@
-// Keeps what was seen in a file: SQLite, so that others can read it while it is written, and with any tool.
+// Writes the monitor's data to a file: SQLite, so that any tool can read it while it is written.
 #pragma once
 
 #include <chrono>
@@ -17,12 +17,12 @@
 
 namespace tidemark {
 
-/// Whose memory it is.
+/// The owner of the memory.
 struct HistoryKey {
-  std::string device;  ///< the same tomorrow: UUID, PCI address, "host"
+  std::string device;  ///< permanent id: UUID, PCI address, "host"
   std::string key;
   std::string name;
-  std::int64_t pid = 0;  ///< 0: all of it
+  std::int64_t pid = 0;  ///< 0: the whole memory
   std::string process;
 
   auto operator<=>(const HistoryKey&) const = default;
@@ -57,16 +57,16 @@ class HistoryCollector {
  public:
   static constexpr std::int64_t kSpanMs = 1000;  ///< of a row
 
-  /// Takes what is new since the last call: all samples, as long as there are no more than WatchedUsage::kNewest.
+  /// Takes the samples since the last call: all of them, up to WatchedUsage::kNewest.
   void add(const MachineState& state);
-  /// The rows whose span ends before this time.
+  /// The rows with a span that ends before this time.
   [[nodiscard]] std::vector<HistoryRow> take(std::int64_t before_ms);
 
  private:
   struct Seen {
     std::uint64_t samples = 0;
-    std::uint64_t high = 0;  ///< of the latest of these
-    std::uint64_t look = 0;  ///< that it was there at
+    std::uint64_t high = 0;  ///< of the latest sample
+    std::uint64_t look = 0;  ///< the latest look at which it was present
   };
   struct Sum {
     std::int64_t time_ms = 0;
@@ -83,31 +83,31 @@ class HistoryCollector {
 
   std::uint64_t looks_ = 0;
   std::map<HistoryKey, Seen> seen_;
-  std::map<HistoryKey, Sum> open_;  ///< rows under way
+  std::map<HistoryKey, Sum> open_;  ///< incomplete rows
   std::vector<HistoryRow> done_;
 };
 
 struct HistoryOptions {
   std::string path;
   std::chrono::seconds keep = std::chrono::hours(30 * 24);
-  std::function<void(const std::string&)> problem;  ///< gets a sentence when something begins to fail; another thread
+  std::function<void(const std::string&)> problem;  ///< called with a sentence when a failure begins; on another thread
 };
 
-/// Rows that are older than `older_than` have one point for each `span`.
+/// Rows older than `older_than` have one point for each `span`.
 struct HistoryTier {
   std::chrono::seconds older_than;
   std::chrono::seconds span;
 };
 
-/// Writes on a thread of its own, every five seconds. A file that cannot be written is no reason to stop: `problem` is
-/// told, and it is tried again, but for a file that is damaged or not a history.
+/// Writes on a thread of its own, every five seconds. A file that cannot be written does not stop the monitor:
+/// `problem` is called, and writing is retried, unless the file is damaged or not a history.
 class HistoryWriter {
  public:
   explicit HistoryWriter(HistoryOptions options);
-  /// Writes what there is; 3 s at most.
+  /// Writes the remaining rows, for at most 3 s.
   ~HistoryWriter();
 
-  /// Takes what is new. Never waits. One thread at a time.
+  /// Takes the new samples. Never waits. One thread at a time.
   void add(const MachineState& state);
   /// `assessment`: JSON.
   void add(const RiskChange& change, const WatchedDevice* device, std::string assessment);
@@ -128,7 +128,7 @@ class HistoryWriter {
   HistoryBatch waiting_;
   std::chrono::steady_clock::time_point next_flush_;
   std::int64_t latest_ms_ = 0;
-  // Of the worker's thread.
+  // Used by the worker's thread.
   std::optional<Database> database_;
   std::map<HistoryKey, std::int64_t> series_;
   std::chrono::steady_clock::time_point next_care_;
@@ -137,8 +137,8 @@ class HistoryWriter {
   Worker worker_;
 };
 
-/// Joins points that are old and removes what is older than `keep`, with series that have no points. In one
-/// transaction. False after an error.
+/// Merges old points and removes points older than `keep`, and series without points. In one transaction. False after
+/// an error.
 bool maintain(Database& database, std::int64_t now_ms, std::chrono::seconds keep);
 
 }  // namespace tidemark

@@ -1,4 +1,4 @@
-// The older points are, the longer the time that each is of.
+// The older points are, the longer the span that each covers.
 #include <fmt/format.h>
 
 #include <array>
@@ -12,14 +12,14 @@ using namespace std::chrono_literals;
 
 constexpr std::array<HistoryTier, 3> kTiers = {{{1h, 10s}, {24h, 60s}, {7 * 24h, 600s}}};
 constexpr std::int64_t kMsPerSecond = 1000;
-constexpr int kPagesAtATime = 2000;  // given back to the file system
+constexpr int kPagesAtATime = 2000;  // returned to the file system
 
 bool join_points(Database& database, std::int64_t now_ms, const HistoryTier& tier) {
   const std::int64_t span = tier.span.count() * kMsPerSecond;
   const std::int64_t before = (now_ms - tier.older_than.count() * kMsPerSecond) / span * span;
   const std::string finer = fmt::format("time < {} AND span < {}", before, span);
   if (database.number(fmt::format("SELECT EXISTS(SELECT 1 FROM points WHERE {})", finer)).value_or(0) == 0) return true;
-  // A mean of means is weighed by their samples. total() is a float: no sum of sizes is too large for it.
+  // A mean of means is weighted by their samples. total() is a float: no sum of sizes overflows.
   return database.execute(fmt::format(
       "DELETE FROM temp.joined;"
       "INSERT INTO temp.joined SELECT series, time / {0} * {0}, {0}, max(high), "

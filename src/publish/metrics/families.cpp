@@ -18,7 +18,8 @@ namespace {
 constexpr Instrument kGauge = Instrument::gauge;
 constexpr Instrument kSum = Instrument::up_down_counter;
 
-// Names that begin with hw, process and system are those of OpenTelemetry's semantic conventions, others are our own.
+// Names that begin with hw, process and system are from OpenTelemetry's semantic conventions, the others are
+// Tidemark's.
 enum Family : std::size_t {
   kGpuLimit,
   kGpuUsage,
@@ -181,7 +182,7 @@ MetricAttributes recorded_attributes(const RecordedProcess& process) {
   return {{"process.pid", std::to_string(process.recording.pid)}, {"process.command", process.recording.command}};
 }
 
-// A device as a recorded process calls it, and the machine's where it is known which that is.
+// A device by the name that a recorded process uses, and the machine's device if it is known.
 MetricAttributes recorded_attributes(const MachineState& state, const RecordedProcess& process, const Device& device) {
   MetricAttributes attributes = with(recorded_attributes(process), "tidemark.device", to_string(device));
   const auto part = std::find_if(process.devices.begin(), process.devices.end(),
@@ -209,7 +210,7 @@ void add_recorded(Builder& builder, const MachineState& state, const RecordedPro
   if (process.lag.is_known() && process.lag.behind_seconds) {
     builder.add(kRecordingLag, recorded_attributes(process), *process.lag.behind_seconds);
   }
-  if (process.lag.all_is_late()) return;  // no value is that of now
+  if (process.lag.all_is_late()) return;  // no value is current
   for (const RecordedDevice& part : process.devices) {
     const MetricAttributes both = recorded_attributes(state, process, part.device);
     builder.add_bytes(kFrameworkAllocated, both, part.allocated_bytes);
@@ -234,7 +235,7 @@ void add_risk(Builder& builder, const MetricAttributes& of_memory, const RiskAss
   if (time.latest) builder.add(kTimeToLimit, with(of_memory, "tidemark.bound", "latest"), *time.latest);
 }
 
-// The same labels for both kinds of memory, so that one rule of an alert is enough.
+// The same labels for both kinds of memory, so that one alert rule is enough.
 void add_memories(Builder& builder, const MachineState& state) {
   for (const WatchedDevice& device : state.devices) {
     if (device.is_host || !device.lost.empty()) continue;
@@ -250,7 +251,7 @@ void add_memories(Builder& builder, const MachineState& state) {
   if (state.host.assessed_at_ns) add_risk(builder, of_host, state.host.risk);
 }
 
-// Prometheus refuses a page that has the same labels twice: PIDs of other namespaces may be listed so.
+// Prometheus refuses a page with duplicate label sets, as PIDs of other namespaces may cause.
 void drop_doubles(Metric& metric) {
   std::set<MetricAttributes> seen;
   std::erase_if(metric.points, [&](const MetricPoint& point) { return !seen.insert(point.attributes).second; });
@@ -301,7 +302,7 @@ class PerformanceBuilder {
     add(family, std::move(attributes), static_cast<std::int64_t>(count));
   }
 
-  /// A point for each statistic that is known.
+  /// A point for each known statistic.
   void add_statistics(PerformanceFamily family, const MetricAttributes& attributes, const ValueSummary& values,
                       bool with_last) {
     const RunningMoments& moments = values.moments;
@@ -338,7 +339,7 @@ MetricSet to_metrics(const MachineState& state, std::span<const RecordedProcess>
                      const MonitorFacts& monitor) {
   Builder builder;
   builder.set.unix_ns = state.now_wall_ns;
-  // The same each time, for it marks where counters begin; but not after now, when the clock has been set back.
+  // Constant, because it marks where counters begin; but not after now if the clock has been set back.
   builder.set.start_unix_ns = std::min(state.began_wall_ns, state.now_wall_ns);
   for (const WatchedDevice& device : state.devices) {
     if (!device.is_host) add_device(builder, device);

@@ -1,4 +1,4 @@
-// All metrics that there are, and how they come from what a monitor knows. docs/metrics.md lists them.
+// All metrics, and how they are computed from a monitor's data. docs/metrics.md lists them.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +17,20 @@ namespace tidemark {
 /// In the order of pages.
 [[nodiscard]] std::span<const MetricFamily> metric_families();
 
-/// What of the monitor itself is measured.
+/// Metrics of the monitor itself.
 struct MonitorFacts {
   std::string version;
-  /// Things that were not delivered, by the output that dropped them: "otlp", "history", "action".
+  /// Items that were not delivered, by the output that dropped them: "otlp", "history", "action".
   std::vector<std::pair<std::string, std::uint64_t>> dropped = {};
 };
 
 [[nodiscard]] MetricSet to_metrics(const MachineState& state, std::span<const RecordedProcess> recorded,
                                    const MonitorFacts& monitor);
 
-/// Of the training; those of the machine are metric_families().
+/// Families of the training; the machine's are metric_families().
 [[nodiscard]] std::span<const MetricFamily> performance_families();
 
-/// With those of the machine, where it was watched.
+/// Includes the machine's metrics if it was watched.
 [[nodiscard]] MetricSet to_metrics(const PerformanceReport& report, const std::string& version);
 
 }  // namespace tidemark

@@ -1,5 +1,5 @@
-// Metrics as OpenTelemetry describes them: families with a name, a unit and an instrument, and points with attributes.
-// Both ways out, Prometheus's text and OTLP, are made from these.
+// Metrics in OpenTelemetry's model: families with a name, a unit and an instrument, and points with attributes. Both
+// outputs, Prometheus's text and OTLP, are made from these.
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,12 @@
 namespace tidemark {
 
 enum class Instrument : std::uint8_t {
-  gauge,            ///< a value of its own
-  up_down_counter,  ///< a sum that goes up and down: bytes in use
+  gauge,            ///< an independent value
+  up_down_counter,  ///< a sum that grows and shrinks: bytes in use
   counter,          ///< a sum that only grows
 };
 
-/// What is measured. Lives as long as the program.
+/// A kind of measurement. Lives as long as the program.
 struct MetricFamily {
   std::string_view name;  ///< "hw.gpu.memory.usage"
   std::string_view unit;  ///< in UCUM: "By", "s", "1" for a ratio, "{process}" for a count of something
@@ -41,15 +41,15 @@ struct Metric {
   std::vector<MetricPoint> points;
 };
 
-/// What was measured at one time. Families without points are left out.
+/// Measurements at one time. Families without points are left out.
 struct MetricSet {
-  std::uint64_t start_unix_ns = 0;  ///< since when counters count
+  std::uint64_t start_unix_ns = 0;  ///< start time of counters
   std::uint64_t unix_ns = 0;
   std::vector<Metric> metrics;
 };
 
-/// Valid UTF-8: bytes that are none become U+FFFD. Prometheus rejects a whole page for one such byte in a process's
-/// name.
+/// The text as valid UTF-8: invalid bytes become U+FFFD. Prometheus rejects a whole page for one such byte in a
+/// process's name.
 [[nodiscard]] std::string valid_utf8(std::string_view text);
 
 }  // namespace tidemark

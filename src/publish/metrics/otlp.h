@@ -1,4 +1,4 @@
-// Metrics as the OpenTelemetry protocol has them, in its JSON encoding, and what pushes them.
+// Metrics in the OpenTelemetry protocol's JSON encoding, and the client that pushes them.
 //
 // https://opentelemetry.io/docs/specs/otlp, opentelemetry/proto/metrics/v1/metrics.proto: 64-bit integers are strings,
 // enumerations numbers, keys lowerCamelCase.
@@ -17,7 +17,7 @@
 
 namespace tidemark {
 
-/// Who measured: attributes of the resource ("service.name", "host.name").
+/// The source of the measurements: attributes of the resource ("service.name", "host.name").
 struct OtlpResource {
   MetricAttributes attributes;
   std::string version;  ///< of this program
@@ -29,30 +29,31 @@ struct OtlpResource {
 /// An ExportMetricsServiceRequest.
 [[nodiscard]] std::string otlp_json(const MetricSet& set, const OtlpResource& resource);
 
-/// What becomes of a push by the protocol's rules.
+/// The outcome of a push by the protocol's rules.
 enum class PushOutcome : std::uint8_t { taken, retry, refused };
 
-/// Of an answer's HTTP status: 429, 502, 503 and 504 may be tried again, every other failure may not.
+/// For an answer's HTTP status: 429, 502, 503 and 504 may be retried, other failures may not.
 [[nodiscard]] PushOutcome outcome_of(int status);
 
-/// The pause before the n-th attempt to push something again (from 1): doubles from 1 s up to a minute.
+/// The pause before the n-th retry of a push (from 1): doubles from 1 s up to a minute.
 [[nodiscard]] std::chrono::milliseconds retry_pause(std::uint32_t attempt);
 
-/// "http://host:4318" → "http://host:4318/v1/metrics"; a URL that ends so stays.
+/// "http://host:4318" → "http://host:4318/v1/metrics"; a URL with that ending is unchanged.
 [[nodiscard]] std::string otlp_url(const std::string& endpoint);
 
-/// "a=1,b=x%20y", as OTEL_EXPORTER_OTLP_HEADERS has them, as lines of a request: "a: 1". What is no header is left out.
+/// Parses "a=1,b=x%20y", the form of OTEL_EXPORTER_OTLP_HEADERS, into header lines: "a: 1". Invalid entries are left
+/// out.
 [[nodiscard]] std::vector<std::string> otlp_headers(const std::string& list);
 
 /// Thread-safe.
 class OtlpPush {
  public:
-  /// `problem` gets a sentence when pushing begins to fail, and when it works again; on another thread.
+  /// `problem` is called with a sentence when pushing begins to fail, and when it works again; on another thread.
   OtlpPush(const std::string& endpoint, OtlpResource resource, std::function<void(const std::string&)> problem);
-  /// Waits 2 s at most for what is to be sent.
+  /// Waits at most 2 s for pending pushes.
   ~OtlpPush();
 
-  /// Never waits. When 32 are waiting, the oldest is dropped.
+  /// Never waits. If 32 are waiting, the oldest is dropped.
   void push(std::shared_ptr<const MetricSet> set);
   [[nodiscard]] std::uint64_t dropped() const { return worker_.dropped(); }
 
@@ -63,7 +64,7 @@ class OtlpPush {
   std::vector<std::string> headers_;
   OtlpResource resource_;
   std::function<void(const std::string&)> problem_;
-  bool failing_ = false;  ///< of the worker's thread
+  bool failing_ = false;  ///< used by the worker's thread
   Worker worker_;
 };
 

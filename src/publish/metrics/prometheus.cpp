@@ -18,7 +18,7 @@ struct UnitWord {
 constexpr std::array<UnitWord, 5> kUnitWords = {
     {{"By", "bytes"}, {"s", "seconds"}, {"Cel", "celsius"}, {"W", "watts"}, {"By/s", "bytes_per_second"}}};
 
-// A ratio is named so only where it is a gauge: a sum of unit 1 is a count.
+// A ratio has this unit only in a gauge: a sum with unit 1 is a count.
 std::string_view unit_word(const MetricFamily& family) {
   if (family.unit == "1") return family.instrument == Instrument::gauge ? "ratio" : "";
   const auto* const found = std::find_if(kUnitWords.begin(), kUnitWords.end(),
@@ -26,7 +26,7 @@ std::string_view unit_word(const MetricFamily& family) {
   return found == kUnitWords.end() ? "" : found->word;
 }
 
-// Names in values come from elsewhere, and whoever looks at the page with curl has them on a terminal.
+// Names in values come from other programs, and the page may be printed on a terminal by curl.
 std::string without_controls(std::string_view text) {
   std::string plain = valid_utf8(text);
   constexpr std::size_t kBytes = 2;  // of U+0080 to U+009F

@@ -1,7 +1,7 @@
-// Metrics as Prometheus scrapes them: text exposition format 0.0.4.
+// Metrics in Prometheus's text exposition format 0.0.4.
 //
-// Format: https://prometheus.io/docs/instrumenting/exposition_formats; names as OpenTelemetry's specification maps them
-// (compatibility/prometheus_and_openmetrics.md).
+// Format: https://prometheus.io/docs/instrumenting/exposition_formats; names are mapped as in OpenTelemetry's
+// specification (compatibility/prometheus_and_openmetrics.md).
 #pragma once
 
 #include <string>
