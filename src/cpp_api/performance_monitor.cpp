@@ -50,7 +50,7 @@ MetricSummary summary_of(const std::string& name, const ValueSummary& values) {
 struct PerformanceMonitor::Parts {
   explicit Parts(const PerformanceSettings& settings) : monitor(monitor_options(settings)) {}
 
-  /// Whether what was told is kept; says so once where it is not.
+  /// Prints once that the monitor has stopped if a value is not kept.
   static void tell(void* parts, bool kept) noexcept {
     auto& own = *static_cast<Parts*>(parts);
     if (kept || own.told.exchange(true)) return;
@@ -66,7 +66,7 @@ void Metric::log(double value) noexcept {
   if (!parts.monitor.log(static_cast<NamedMetric*>(metric_), value)) PerformanceMonitor::Parts::tell(monitor_, false);
 }
 
-// What is no phase is not measured.
+// Values that are not a phase are not measured.
 PhaseScope::PhaseScope(void* monitor, StepPhase phase) noexcept
     : monitor_(phase <= StepPhase::optimizer ? monitor : nullptr), phase_(phase), began_ns_(StepTimes::now_ns()) {
   if (monitor_ != nullptr) static_cast<PerformanceMonitor::Parts*>(monitor_)->monitor.part_began(began_ns_);

@@ -20,7 +20,7 @@ std::vector<BatchArray> arrays_of(std::span<const BatchBytes> arrays) {
   return all;
 }
 
-// Numbers of the interface that are no type are none here either: an error follows.
+// Values that are not a type of the interface become invalid here too: an error follows.
 std::optional<ElementConversion> conversion_of(const std::optional<Conversion>& asked) {
   if (!asked) return std::nullopt;
   return ElementConversion{static_cast<tidemark::ElementType>(asked->from),
@@ -104,7 +104,7 @@ PrefetchLoader::PrefetchLoader(BatchSource source, PrefetchSettings settings) : 
       value_or_throw(BatchPipeline::create(driver, std::move(read), pipeline_options(std::move(settings))));
 }
 
-// A forked child has neither the threads nor the device: there it stays as it is.
+// A forked child has neither the threads nor the device, so nothing is destroyed there.
 PrefetchLoader::~PrefetchLoader() {
   if (parts_->owner != ::getpid()) static_cast<void>(parts_.release());
 }

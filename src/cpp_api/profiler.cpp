@@ -15,7 +15,7 @@ TIDEMARK_INLINE
 namespace v1 {
 namespace {
 
-// What preloads the library has it there when this one is loaded.
+// A preloaded library is present when this one is loaded.
 const ControlFunctions* control() noexcept {
   static const bool looked = (find_own_control_library(), true);
   static_cast<void>(looked);

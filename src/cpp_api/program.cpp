@@ -17,7 +17,7 @@ bool is_program(const std::filesystem::path& path) {
   return std::filesystem::is_regular_file(path, error) && ::access(path.c_str(), X_OK) == 0;
 }
 
-// Installed and in the build folder: lib/libtidemark.so, bin/tidemark; in lib/x86_64-linux-gnu too.
+// Installed and in the build folder: lib/libtidemark.so, bin/tidemark; also lib/x86_64-linux-gnu.
 std::string beside_library() {
   Dl_info own{};
   if (::dladdr(reinterpret_cast<const void*>(&own_program), &own) == 0 || own.dli_fname == nullptr) return "";

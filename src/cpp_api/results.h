@@ -1,4 +1,4 @@
-// From Result to exceptions: the boundary of the library.
+// Converts Result to exceptions at the boundary of the library.
 #pragma once
 
 #include <tidemark/error.h>
@@ -20,9 +20,9 @@ inline void check(const Result<void>& result) {
   if (!result) throw v1::Error(result.error().message);
 }
 
-/// Path of the tidemark program: beside this library, else on PATH. Throws Error where there is none.
+/// Path of the tidemark program: beside this library, else on PATH. Throws Error if there is none.
 [[nodiscard]] std::string own_program();
-/// What some analyses start and load is looked for beside it, where there is one.
+/// Looks for programs and files of the analyses beside that program, if there is one.
 void use_own_program();
 
 }  // namespace tidemark::v1
