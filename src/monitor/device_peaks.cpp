@@ -10,15 +10,15 @@ namespace {
 constexpr std::size_t kMaxUnsettledSteps = 100'000;
 constexpr std::size_t kMaxUnsettledSamples = 10'000;
 constexpr std::size_t kMaxDoubts = 1'000;
-// So long the least of what a process has is kept as one number.
+// For this long, the least memory of a process is kept as one number.
 constexpr std::uint64_t kStepNs = 20'000'000;
 // Recordings of one recorder have the same sample at times that differ by rounding.
 constexpr std::uint64_t kSameNs = 1'000;
-// The driver changes what is used some time before an allocator tells that it has more, and after a call that gives
-// memory back was made. Taking 60 GiB takes 0.1 s, of which this is more than twice.
+// The driver changes the used memory some time before an allocator reports more, and after a call that releases memory
+// was made. Taking 60 GiB takes 0.1 s; this is more than twice the delay.
 constexpr std::uint64_t kCloseNs = 2'000'000;
 constexpr std::uint64_t kCloseNsPerGib = 4'000'000;
-// What a process had is given back within that time of its end.
+// Memory of a process is released within this time after its end.
 constexpr std::uint64_t kEndNs = 1'000'000'000;
 
 std::int64_t whole(std::uint64_t bytes) {
@@ -122,7 +122,7 @@ void DevicePeaks::count(std::uint64_t time_ns, const Step& step) {
   if (interval_) {
     const bool rose = step.bytes > before;
     if (rose && time_ns <= interval_->begin_ns + close_to(step.bytes - before)) interval_->in_doubt = true;
-    // Of the others only what they have for sure: they may have given back what is not known yet.
+    // For the other processes, only their certain memory: they may have released some that is not reported yet.
     const std::int64_t had = whole(step.bytes) + least_sum_ - whole(step.least_bytes);
     interval_->highest = std::max(interval_->highest.value_or(had), had);
   }

@@ -1,4 +1,4 @@
-// How much of a device was used at most between two samples of it, from what recorded processes took of it meanwhile.
+// Peak use of a device between two samples of it, derived from the memory of recorded processes.
 #pragma once
 
 #include <cstddef>
@@ -10,36 +10,36 @@
 
 namespace tidemark {
 
-/// Of one device, by the samples and processes of one recorder, whose times are of one clock. In an interval between
-/// two samples, what else uses the device is taken for what it was at the first one, `used - sum of what the processes
-/// had`, as long as the second one allows that much. So the most that was used is that and the most that the processes
-/// had at one time. It is a lower bound: never more than what was used, unless what else uses the device went down
-/// within the interval before the processes went up. Where a change is so close to a sample that this may have it or
-/// not, what else was used is the less of this and of the sample before; so a change is not counted twice.
+/// For one device, from the samples and processes of one recorder, with times of one clock. In an interval between two
+/// samples, all other use of the device is assumed constant at its value at the first sample, `used - sum of the
+/// processes' memory`, as long as the second sample allows that. The peak is the sum of this and the highest total of
+/// the processes. It is a lower bound: it never exceeds the true peak, unless other use decreased within the interval
+/// before the processes grew. If a change is so close to a sample that the sample may include it or not, other use is
+/// the lesser of this and the previous sample's; so a change is not counted twice.
 ///
 /// Not thread-safe. Memory is bounded.
 class DevicePeaks {
  public:
   using Process = std::uint64_t;
 
-  /// What a process has of the device from a time on. `bytes` is exact at that time, and later what it had latest: it
-  /// may have given some of it back. `least_bytes` it has for sure. Times of one process do not decrease.
+  /// Memory of a process on the device from this time on. `bytes` is exact at that time, and an upper bound later: some
+  /// may have been released. `least_bytes` is a lower bound. Times of one process do not decrease.
   void take(Process process, std::uint64_t time_ns, std::uint64_t bytes, std::uint64_t least_bytes);
   /// The process has ended.
   void end(Process process, std::uint64_t time_ns);
-  /// Samples that are not later than the latest one are dropped: several recordings have the same.
+  /// Samples that are not later than the latest one are dropped: several recordings contain the same.
   void sample(std::uint64_t time_ns, std::uint64_t used_bytes);
-  /// Samples that were taken between these times may have changes of later, or not yet those of before.
+  /// Samples taken between these times may include later changes, or miss earlier ones.
   void doubt(std::uint64_t from_ns, std::uint64_t to_ns);
-  /// Who takes what has not been known before: no interval that begins before this time says anything.
+  /// A process's memory was unknown before: intervals that begin before this time are ignored.
   void begin_anew(std::uint64_t time_ns);
 
-  /// All was told that happened until then.
+  /// All changes up to this time have been added.
   void settle(std::uint64_t until_ns);
-  /// There will be no other sample: what was told after the latest one counts as well.
+  /// There are no more samples: changes after the latest one count as well.
   void finish();
 
-  /// The most since the last call; none where nothing was found.
+  /// The peak since the last call; std::nullopt if none was found.
   [[nodiscard]] std::optional<std::uint64_t> take_peak();
 
  private:
@@ -53,7 +53,7 @@ class DevicePeaks {
   struct Known {
     std::uint64_t bytes = 0;
     std::uint64_t least_bytes = 0;
-    std::optional<Steps::iterator> latest = {};  ///< none: it counts already
+    std::optional<Steps::iterator> latest = {};  ///< std::nullopt: it is counted already
     std::uint64_t latest_ns = 0;
     std::uint64_t latest_bytes = 0;
   };
@@ -61,28 +61,28 @@ class DevicePeaks {
     std::uint64_t time_ns = 0;
     std::uint64_t used_bytes = 0;
   };
-  /// From a sample on.
+  /// Begins at a sample.
   struct Interval {
     std::uint64_t begin_ns = 0;
-    std::int64_t others = 0;             ///< what else uses the device, by the sample
-    std::optional<std::int64_t> before;  ///< by the one before; none: not known
+    std::int64_t others = 0;             ///< other use of the device at the sample
+    std::optional<std::int64_t> before;  ///< other use at the previous sample; std::nullopt: unknown
     bool in_doubt = false;
-    std::optional<std::int64_t> highest;  ///< that the processes had at one time; none: nothing changed
+    std::optional<std::int64_t> highest;  ///< highest total of the processes; std::nullopt: no change
   };
 
   void count_until(std::uint64_t time_ns);
   void count(std::uint64_t time_ns, const Step& step);
   void next_interval(const Sample& sample);
-  /// What else used the device in the interval that ends.
+  /// Other use of the device in the interval that ends.
   [[nodiscard]] std::optional<std::int64_t> end_interval();
   void found(std::int64_t bytes);
 
   std::map<Process, Known> processes_;
-  Steps steps_;  // that are not counted yet
+  Steps steps_;  // not counted yet
   std::deque<Sample> samples_;
   std::deque<std::pair<std::uint64_t, std::uint64_t>> doubts_;
-  std::optional<std::uint64_t> sampled_ns_;  // the latest one
-  std::int64_t sum_ = 0;                     // of what the processes have, as far as it is counted
+  std::optional<std::uint64_t> sampled_ns_;  // time of the latest sample
+  std::int64_t sum_ = 0;                     // memory of the processes, as far as it is counted
   std::int64_t least_sum_ = 0;
   std::uint64_t counted_ns_ = 0;
   std::uint64_t anew_ns_ = 0;

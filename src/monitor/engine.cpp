@@ -15,9 +15,9 @@ using namespace std::chrono_literals;
 constexpr double kMinIntervalSeconds = 0.01;
 constexpr double kMaxIntervalSeconds = 3600;
 constexpr std::chrono::nanoseconds kMaxBetweenTicks = 500ms;
-constexpr std::chrono::nanoseconds kMinBetweenTicks = 20ms;     // also while first answers are awaited
-constexpr std::chrono::nanoseconds kBetweenCatchingUp = 5ms;    // others may want the engine meanwhile
-constexpr std::chrono::nanoseconds kPatienceForRecorders = 2s;  // that have not told yet what they write
+constexpr std::chrono::nanoseconds kMinBetweenTicks = 20ms;     // also while waiting for the first readings
+constexpr std::chrono::nanoseconds kBetweenCatchingUp = 5ms;    // others may need the engine meanwhile
+constexpr std::chrono::nanoseconds kPatienceForRecorders = 2s;  // for recorders that have not sent their list yet
 
 template <typename Report>
 Report report_of(WatchRun run) {
@@ -69,7 +69,7 @@ MonitorEngine::MonitorEngine(const EngineOptions& options)
       recordings_(options.machine.interval, options.window, options.max_recordings),
       began_(Clock::now()) {
   if (options.objects) recordings_.ask_for_objects();
-  // However busy the machine is, the same is read at each turn.
+  // The same amount is read at each tick, however busy the machine is.
   if (options.machine.scripted) recordings_.set_limits({.time = 1h});
 }
 

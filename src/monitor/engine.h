@@ -1,6 +1,6 @@
-// The engine that watches a machine. It takes readings of its devices, processes and host, follows what is recorded
-// meanwhile, and keeps steps, peaks, forecasts, changes of risk and what grows. Every face drives it the same way: the
-// commands, the Python and C++ monitors, the terminal program, and what a program runs inside itself.
+// The engine that watches a machine. It takes readings of its devices, processes and host, follows recordings in
+// progress, and keeps steps, peaks, forecasts, changes of risk and growth. All its users drive it the same way: the
+// commands, the Python and C++ monitors, the terminal program, and monitors inside a program.
 //
 //   MonitorEngine engine({.machine = {.interval = 100ms}});
 //   engine.start();
@@ -30,25 +30,25 @@
 
 namespace tidemark {
 
-/// Enough of a recording to find its training steps in: some 16 MiB at most.
+/// Enough of a recording to find its training steps: at most some 16 MiB.
 inline constexpr SlidingWindow::Limits kStepsWindow = {
     .length = std::chrono::minutes(10), .events = 200'000, .steps = 32};
-/// What monitors without an end keep for reports that need the events themselves.
+/// The window that endless monitors keep for reports that need events.
 inline constexpr SlidingWindow::Limits kReportWindow = {.length = std::chrono::minutes(10)};
 
 struct EngineOptions {
-  MonitorOptions machine = {};  ///< what is watched and how often; thresholds of the forecast
-  bool follow = true;           ///< follows what is recorded meanwhile; without it there are no steps and no true peaks
-  SlidingWindow::Limits window = kStepsWindow;                   ///< what is kept of each recording
+  MonitorOptions machine = {};  ///< devices to watch, interval, thresholds of the forecast
+  bool follow = true;           ///< follow recordings in progress; without them there are no steps and no true peaks
+  SlidingWindow::Limits window = kStepsWindow;                   ///< kept events of each recording
   std::size_t max_recordings = RecordingsWatch::kMaxRecordings;  ///< at a time
-  bool owners = false;                                           ///< RecordedProcess::owners are kept up to date
-  bool objects = false;  ///< recorded Python programs are asked which storages grow; leak() may wait for them for 30 s
-  bool endless = false;  ///< for those who watch for weeks: recordings that have ended are forgotten
+  bool owners = false;                                           ///< keep RecordedProcess::owners up to date
+  bool objects = false;  ///< ask recorded Python programs which storages grow; leak() may wait 30 s for them
+  bool endless = false;  ///< for monitoring over weeks: forget recordings that have ended
   double leak_bytes_per_minute = 10.0 * kMiB;  ///< slower growth is no leak
-  bool tracking = false;                       ///< leak() also says which stacks grow
+  bool tracking = false;                       ///< leak() also reports which stacks grow
 };
 
-/// What a face calls these options, for sentences about them.
+/// The names of these options in an interface, for messages about them.
 struct OptionNames {
   std::string interval = "interval_seconds";
   std::string threshold = "threshold_percent";
@@ -57,80 +57,81 @@ struct OptionNames {
 
 /// `seconds` as the time between two samples: from 10 ms to an hour. The error names the option.
 [[nodiscard]] Result<std::chrono::nanoseconds> sampling_interval(double seconds, std::string_view name);
-/// Whether an engine can do that. Every face asks this, so that all have the same limits.
+/// Checks the options. All interfaces call this, so that they have the same limits.
 [[nodiscard]] Result<void> check(const EngineOptions& options, const OptionNames& names = {});
-/// The error of a chosen device that is not there, as a sentence; none: all are there, or it is not known yet.
-/// `option`: by which it was chosen; empty: by no option of a command.
+/// An error, as a sentence, if a chosen device does not exist; std::nullopt: all exist, or it is not known yet.
+/// `option`: the option that chose it; empty: none.
 [[nodiscard]] std::optional<Error> missing_device(const MachineState& state, std::string_view option = "");
 
 enum class MonitorEventKind : std::uint8_t {
   first_readings,    ///< the host and every device have answered, or will not; once
-  device_missing,    ///< a chosen device is not there; once
+  device_missing,    ///< a chosen device does not exist; once
   process_ended,     ///< the process of WatchedChoice::pid; once
-  risk_changed,      ///< `risk` says how
+  risk_changed,      ///< see `risk`
   recording_found,   ///< `recording` is followed from now on
-  recording_ended,   ///< its program or its recorder has ended; nothing more comes of it
-  recording_failed,  ///< it cannot be read any further: `text` says why
+  recording_ended,   ///< its program or its recorder has ended; no more events follow
+  recording_failed,  ///< it cannot be read any further: the reason is in `text`
 };
 
 struct MonitorEvent {
   MonitorEventKind kind = MonitorEventKind::first_readings;
   std::uint64_t time_ns = 0;                    ///< as in MachineState
-  std::string text = {};                        ///< of device_missing: the choice; of recording_failed: a sentence
-  std::optional<RiskChange> risk = {};          ///< of risk_changed
-  std::optional<LiveRecording> recording = {};  ///< of events of recordings
+  std::string text = {};                        ///< device_missing: the choice; recording_failed: a sentence
+  std::optional<RiskChange> risk = {};          ///< for risk_changed
+  std::optional<LiveRecording> recording = {};  ///< for events of recordings
 };
 
-/// What an engine knew after one of its turns: what screens show and clusters send.
+/// The state of an engine after a tick, for screens and for clusters.
 struct MonitorSnapshot {
   MachineState state;
   std::vector<RecordedProcess> recorded;
 };
 
-/// Used by one thread at a time. No call waits for a driver or a recorder, except leak() of EngineOptions::objects; a
-/// tick reads recordings for some 50 ms at most. Memory is bounded. For use by several threads there is MonitorThread.
+/// Used by one thread at a time. No call waits for a driver or a recorder, except leak() with EngineOptions::objects; a
+/// tick reads recordings for at most some 50 ms. Memory is bounded. MonitorThread allows use by several threads.
 class MonitorEngine {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// Options are those that check() accepts.
+  /// `options` must pass check().
   explicit MonitorEngine(const EngineOptions& options);
   MonitorEngine(const MonitorEngine&) = delete;
   MonitorEngine& operator=(const MonitorEngine&) = delete;
 
-  /// Begins to take readings, on a thread that loads drivers first.
+  /// Starts readings, on a thread that first loads the drivers.
   void start();
-  /// One turn: takes what was read, follows recordings, assesses risks where that is due. Returns what happened since
-  /// the last turn; the events hold until the next call of tick() or assess().
+  /// One tick: takes new readings, follows recordings, assesses risks if due. Returns the events since the last tick;
+  /// they are valid until the next call of tick() or assess().
   const std::vector<MonitorEvent>& tick();
-  /// When the next turn is due: at once while recordings lag behind, soon while first answers may come, else by the
+  /// When the next tick is due: at once while recordings lag behind, soon while waiting for first readings, else by the
   /// interval.
   [[nodiscard]] Clock::time_point next_tick() const;
   /// Assesses all risks now. Returns the changes, as tick() does.
   const std::vector<MonitorEvent>& assess();
-  /// What the latest tick() or assess() returned; reports assess too.
+  /// The events of the latest tick() or assess(); reports call assess() too.
   [[nodiscard]] const std::vector<MonitorEvent>& events() const { return events_; }
 
-  /// As of the latest turn; references into it hold until the next one.
+  /// At the latest tick; references into it are valid until the next one.
   [[nodiscard]] const MachineState& state() const { return machine_ ? machine_->state() : last_; }
   [[nodiscard]] std::vector<RecordedProcess> recorded() const { return recordings_.processes(); }
-  /// For analyses of what is kept of recordings.
+  /// For analyses of the kept windows of recordings.
   [[nodiscard]] const RecordingsWatch& recordings() const { return recordings_; }
   [[nodiscard]] const EngineOptions& options() const { return options_; }
-  /// Changes of risk that listeners of risk_changed() were not told of, because they took too long.
+  /// Changes of risk dropped because listeners of risk_changed() took too long.
   [[nodiscard]] std::uint64_t dropped_changes() const { return machine_ ? machine_->dropped_changes() : dropped_; }
 
-  /// Called on a thread of their own, from now on.
+  /// `listener` is called on a thread of its own, from now on.
   void add_listener(RiskListener listener);
 
-  /// Why it has ended; not_yet while it goes on. The end of the watched process is found by tick(), others are told.
+  /// Why watching ended; not_yet while it goes on. tick() detects the end of the watched process; callers set other
+  /// reasons.
   [[nodiscard]] WatchEnd end() const { return end_; }
   void set_end(WatchEnd end) { end_ = end; }
-  /// Assesses all risks a last time and takes no more readings; reports can still be made. What is returned waits, when
-  /// it is destroyed, for a driver and for listeners, a few seconds at most.
+  /// Assesses all risks a last time and stops taking readings; reports can still be made. The destructor of the
+  /// returned object waits for a driver and for listeners, at most a few seconds.
   [[nodiscard]] std::unique_ptr<MachineMonitor> finish();
 
-  // What was seen since the start. Risks, steps and what grows are brought up to date first.
+  // Reports since the start. They first update risks, steps and growth.
   [[nodiscard]] WatchRun run();
   [[nodiscard]] ProfileReport profile();
   [[nodiscard]] OomReport oom();
@@ -141,7 +142,7 @@ class MonitorEngine {
   struct SeenRecording {
     LiveRecording recording;
     bool goes_on = true;
-    bool present = true;  // in the list of the latest turn
+    bool present = true;  // whether it is in the latest list
   };
 
   void follow();
@@ -153,7 +154,7 @@ class MonitorEngine {
   EngineOptions options_;
   std::unique_ptr<MachineMonitor> machine_;  // null after finish()
   MachineState last_;                        // after finish()
-  std::uint64_t dropped_ = 0;                // likewise
+  std::uint64_t dropped_ = 0;                // after finish()
   RecordingsWatch recordings_;
   KeptChanges kept_;
   std::vector<MonitorEvent> events_;

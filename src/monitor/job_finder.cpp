@@ -18,14 +18,14 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What recorders are called, `tidemark run` and `tidemark recorder` alike.
+// The process name of recorders, both `tidemark run` and `tidemark recorder`.
 constexpr const char* kRecorder = "tidemark";
 constexpr const char* kWitness = "signal-witness";  // its child, launch/group_witness.cpp
 
-// Fields of /proc/PID/stat behind the name: the 4th is the parent, the 22nd the start.
+// Fields of /proc/PID/stat after the name: the 4th is the parent, the 22nd the start.
 std::optional<std::uint64_t> stat_field(std::int64_t pid, const std::string& root, int number) {
   const std::string text = read_file(fmt::format("{}/proc/{}/stat", root, pid)).value_or("");
-  const std::size_t name_end = text.rfind(')');  // a name may hold anything
+  const std::size_t name_end = text.rfind(')');  // a name may contain anything
   if (name_end == std::string::npos) return std::nullopt;
   std::istringstream fields(text.substr(name_end + 1));
   std::string field;
@@ -33,7 +33,7 @@ std::optional<std::uint64_t> stat_field(std::int64_t pid, const std::string& roo
   return leading_number(field);
 }
 
-// `tidemark recorder` is a child of the program that it records; `tidemark run` is above it.
+// `tidemark recorder` is a child of the recorded program; `tidemark run` is its parent.
 bool is_child_of_program(std::int64_t pid, const std::string& root) {
   std::istringstream words(read_file(fmt::format("{}/proc/{}/cmdline", root, pid)).value_or(""));
   std::string word;
@@ -46,7 +46,7 @@ std::string name_of(std::int64_t pid, const std::string& root) {
   return trimmed(read_file(fmt::format("{}/proc/{}/comm", root, pid)).value_or(""));
 }
 
-// Who has started it.
+// The user who started it.
 std::optional<std::uint64_t> owner_of(std::int64_t pid, const std::string& root) {
   return number_after(read_file(fmt::format("{}/proc/{}/status", root, pid)).value_or(""), "Uid:");
 }
@@ -59,19 +59,20 @@ bool runs_this_program(std::int64_t pid, const std::string& root) {
          of_process.st_ino == of_this.st_ino;
 }
 
-// It is left out of what a job takes, so that its name alone is not enough where it is another user's.
+// It is left out of the job's memory, so the name alone is not enough if it belongs to another user.
 bool is_of_recorder(std::int64_t pid, const std::string& root) {
   const std::string name = name_of(pid, root);
   return (name == kRecorder || name == kWitness) && (owner_of(pid, root) == ::getuid() || runs_this_program(pid, root));
 }
 
-// Empty where it may not be known: of other users' processes.
+// Empty if not permitted: processes of other users.
 std::string executable_of(std::int64_t pid, const std::string& root) {
   std::error_code error;
   return fs::read_symlink(fmt::format("{}/proc/{}/exe", root, pid), error).string();
 }
 
-// What a shell of the desktop or a notebook server has started is not its own work, and runs something else.
+// A shell of the desktop or a notebook server starts programs that are not its own workers, and they run other
+// executables.
 void add_with_workers(std::int64_t pid, const std::string& root, std::vector<std::int64_t>& pids) {
   pids.push_back(pid);
   const std::string executable = executable_of(pid, root);
@@ -126,13 +127,13 @@ std::vector<std::int64_t> JobFinder::recorded() const {
     const auto owner = owner_of(pid, root_);
     const bool is_own = owner == ::getuid();
     if (!owner || (!is_own && ::getuid() != 0)) continue;
-    // Anyone may call a program so: what another user's says it records is that user's.
+    // Any program can have this name: for another user's recorder, only that user's processes count.
     const auto add = [&](std::int64_t program) {
       if (is_own || owner_of(program, root_) == owner) found.push_back(program);
     };
     if (is_child_of_program(pid, root_)) {
       const auto program = stat_field(pid, root_, 4);
-      if (program.value_or(1) > 1) add(static_cast<std::int64_t>(*program));  // 1: it has ended
+      if (program.value_or(1) > 1) add(static_cast<std::int64_t>(*program));  // 1: its parent has ended
       continue;
     }
     for (const std::int64_t below : descendants_of(pid, root_)) {

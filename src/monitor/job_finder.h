@@ -1,4 +1,4 @@
-// Which processes are looked at while a machine is watched.
+// Finds the processes to read while a machine is watched.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace tidemark {
 
-/// When a process was started, in ticks since the machine was: with its PID it names the process for good. None when it
+/// When a process was started, in ticks since boot: together with its PID it identifies the process. std::nullopt if it
 /// is gone.
 [[nodiscard]] std::optional<std::uint64_t> start_of(std::int64_t pid, const std::string& root = "");
 
 /// One thread at a time.
 class JobFinder {
  public:
-  /// With a PID: that process, unless it has ended, and all below it. Without: those that devices list, with those
-  /// below them that run the same executable (workers of a DataLoader, forked or spawned), and those that are being
-  /// recorded, by this user; for root, by any user, of the same user's programs.
+  /// With a PID: that process, unless it has ended, and its descendants. Without: processes that devices list, their
+  /// descendants that run the same executable (workers of a DataLoader, forked or spawned), and recorded processes of
+  /// this user; for root, of all users, if the recorder belongs to the same user.
   JobFinder(std::optional<std::int64_t> pid, std::string root);
 
   [[nodiscard]] std::vector<JobProcess> find(const std::vector<std::int64_t>& on_devices) const;

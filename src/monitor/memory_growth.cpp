@@ -6,7 +6,7 @@
 namespace tidemark {
 namespace {
 
-// As many as it takes to see growth: see find_sample_growth().
+// The number needed to see growth: see find_sample_growth().
 constexpr std::uint64_t kFewestSamples = 36;
 
 GrowthVerdict verdict_of(const MemoryGrowth& growth, bool steps_known, double threshold_bytes_per_minute) {
@@ -19,7 +19,7 @@ GrowthVerdict verdict_of(const MemoryGrowth& growth, bool steps_known, double th
   return lasts && rate.low >= threshold_bytes_per_minute ? GrowthVerdict::growing : GrowthVerdict::uncertain;
 }
 
-// The least use of a point counts, as in the detector's own history.
+// Uses the lowest use of each point, as the detector's own history does.
 LiveGrowths growths_of(const WatchedUsage& used) {
   GrowthDetector detector;
   for (const WatchedUsagePoint& point : used.points()) {
@@ -74,7 +74,7 @@ std::vector<MemoryGrowth> memory_growth(const MachineState& state, const std::ve
     for (const ProcessOnDevice& on : process.devices) {
       growths.add({GrowingMemory::process_device, on.device, n}, on.used);
     }
-    // PSS is read rarely: RSS until there is enough of it.
+    // PSS is read rarely: RSS until there are enough values.
     const bool is_pss = process.pss.sample_count() * 2 > process.rss.points().size();
     growths.add({GrowingMemory::process_host, 0, n, is_pss}, is_pss ? process.pss : process.rss);
   }

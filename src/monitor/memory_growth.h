@@ -1,4 +1,4 @@
-// Which memories of a watched machine grow, and how fast: the devices, the processes on them, and the host.
+// Growth of the memories of a watched machine: the devices, the processes on them, and the host.
 #pragma once
 
 #include <cstddef>
@@ -15,11 +15,11 @@
 namespace tidemark {
 
 enum class GrowingMemory : std::uint8_t {
-  device = 0,          ///< all that is used of a device
-  process_device = 1,  ///< what a process has of a device
-  host = 2,            ///< what is used of the host, or of the control group
-  process_host = 3,    ///< PSS of a process, or RSS where PSS is not known
-  allocated = 4,       ///< what the framework's allocator has handed out, in a process that is being recorded
+  device = 0,          ///< use of a device
+  process_device = 1,  ///< use of a device by a process
+  host = 2,            ///< use of the host, or of the control group
+  process_host = 3,    ///< PSS of a process, or RSS if PSS is unknown
+  allocated = 4,       ///< allocated by the framework's allocator, in a process that is being recorded
 };
 inline constexpr EnumName<GrowingMemory> kGrowingMemoryNames[] = {{GrowingMemory::device, "device"},
                                                                   {GrowingMemory::process_device, "process_device"},
@@ -32,8 +32,8 @@ inline constexpr EnumName<GrowingMemory> kGrowingMemoryNames[] = {{GrowingMemory
 
 enum class GrowthVerdict : std::uint8_t {
   unknown = 0,          ///< too few samples
-  none = 1,             ///< it does not grow for good: steady, warm-up, sawtooth, a level
-  below_threshold = 2,  ///< it grows, more slowly than the threshold
+  none = 1,             ///< no lasting growth: steady, warm-up, sawtooth, a level
+  below_threshold = 2,  ///< it grows more slowly than the threshold
   uncertain = 3,  ///< the estimate is above the threshold; its interval reaches below, or it has not grown for long
   growing = 4,    ///< the whole interval is above the threshold
 };
@@ -48,24 +48,25 @@ inline constexpr EnumName<GrowthVerdict> kGrowthVerdictNames[] = {{GrowthVerdict
 
 struct MemoryGrowth {
   GrowingMemory memory = GrowingMemory::device;
-  // Of a device and a process on it: position in MachineState::devices; of a process: in MachineState::processes. Of
-  // what is allocated: in the list of recorded processes, and in RecordedProcess::devices.
+  // For a device and a process on it: position in MachineState::devices; for a process: in MachineState::processes. For
+  // allocated memory: in the list of recorded processes, and in RecordedProcess::devices.
   std::size_t device = 0;
   std::size_t process = 0;
-  bool is_pss = false;  ///< of process_host
+  bool is_pss = false;  ///< for process_host
   GrowthVerdict verdict = GrowthVerdict::unknown;
   std::uint64_t first_bytes = 0;
   std::uint64_t last_bytes = 0;
   std::uint64_t peak_bytes = 0;
   std::uint64_t sample_count = 0;
   double span_seconds = 0;                ///< of the samples
-  std::optional<LiveGrowth> growth = {};  ///< of the verdict; none where it does not grow, or that is not known
+  std::optional<LiveGrowth> growth = {};  ///< input of the verdict; std::nullopt if there is no growth, or it is
+                                          ///< unknown
 
   [[nodiscard]] double bytes_per_minute() const { return growth ? growth->bytes_per_minute.value : 0; }
 };
 
-/// Of every memory that was sampled, by kind, and within a kind the fastest first: what the growth detector says. A
-/// machine without GPUs has the host as such, not as a device too.
+/// The growth detector's result for every sampled memory, by kind, and within a kind the fastest first. A machine
+/// without GPUs has only the host, not also a device for it.
 [[nodiscard]] std::vector<MemoryGrowth> memory_growth(const MachineState& state,
                                                       const std::vector<RecordedProcess>& recorded,
                                                       double threshold_bytes_per_minute);

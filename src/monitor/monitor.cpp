@@ -30,7 +30,7 @@ SampleOptions sampling(const MonitorOptions& options) {
 
 }  // namespace
 
-// The kernel's clock: nobody's events have to be related to it, and it needs no measuring at the start.
+// The kernel's clock: events of programs need not be related to it, and it needs no calibration at the start.
 MachineMonitor::MachineMonitor(const MonitorOptions& options)
     : scripted_(options.scripted),
       clock_(ring::Clock::monotonic),
@@ -52,7 +52,7 @@ bool MachineMonitor::update() {
   builder_.update(scripted_ ? scripted_->now() : clock_.now());
   changes_.clear();
   if (readings.empty()) return false;
-  process_risks_.add(builder_.state());  // lists of processes come once a second at most
+  process_risks_.add(builder_.state());  // process lists arrive at most once a second
   process_risks_.assess(builder_.state(), scripted_.has_value());
   if (risks_.assess(builder_.state(), scripted_.has_value())) changes_ = notifier_.observe(builder_.state());
   return true;

@@ -1,10 +1,10 @@
-// Watches a machine: reads its devices and its host again and again, and keeps what was seen, with the risks.
+// Watches a machine: reads its devices and its host repeatedly, and keeps the readings, with the risks.
 //
 //   MachineMonitor monitor({.interval = 100ms});
 //   monitor.start();
 //   while (running) {
 //     wait();                              // for the screen's next picture, a key, a signal
-//     monitor.update();                    // takes what was read meanwhile; never waits for a driver
+//     monitor.update();                    // takes new readings; never waits for a driver
 //     show(monitor.state());
 //   }
 #pragma once
@@ -28,10 +28,10 @@
 
 namespace tidemark {
 
-/// Readings of elsewhere in place of this machine's own: of a script, or of a machine whose agent sends them. What is
-/// paced by the clock is done at every update, so that the same readings give the same state.
+/// Readings from another source instead of this machine: a script, or a machine with an agent that sends them. Actions
+/// paced by the clock are done at every update, so that the same readings give the same state.
 struct ScriptedReadings {
-  /// What was read since the last call, oldest first; DevicesFound comes first of all.
+  /// The readings since the last call, oldest first; DevicesFound comes first of all.
   std::function<std::vector<Reading>()> collect;
   /// The time now, in ticks of the readings, which are nanoseconds.
   std::function<std::uint64_t()> now;
@@ -42,13 +42,13 @@ struct MonitorOptions {
   WatchedChoice choice = {};
   ForecastOptions forecast = {};
   SourcePlaces places = {};
-  std::function<std::vector<OpenedSource>()> open_sources = {};  ///< where devices are not those of `places`
-  std::optional<ScriptedReadings> scripted = {};                 ///< none: this machine is read
+  std::function<std::vector<OpenedSource>()> open_sources = {};  ///< if devices do not come from `places`
+  std::optional<ScriptedReadings> scripted = {};                 ///< std::nullopt: this machine is read
 };
 
-/// Used by one thread at a time; readings are taken on one of its own. Takes at most a two-hundredth
-/// of a core for each kind of reading: where a driver takes longer, readings come less often than asked for. Process
-/// lists are read once a second at most. Memory is bounded.
+/// Used by one thread at a time; readings are taken on another one. Uses at most a two-hundredth of a core for each
+/// kind of reading: with a slow driver, readings are less frequent than requested. Process lists are read at most once
+/// a second. Memory is bounded.
 class MachineMonitor {
  public:
   explicit MachineMonitor(const MonitorOptions& options);
@@ -58,22 +58,21 @@ class MachineMonitor {
   /// Starts reading. Drivers' libraries are loaded first, which may take seconds: until then the state has no devices.
   void start();
 
-  /// Takes what was read since the last call, and assesses the risks where that is due. Never waits. True when there
-  /// was something.
+  /// Takes the readings since the last call, and assesses the risks if due. Never waits. True if there were readings.
   bool update();
-  /// What the next readings are taken at: so that a forecast can tell time in training steps. RecordingsWatch knows.
+  /// Steps at the next readings, so that a forecast can give time in training steps; from RecordingsWatch.
   void set_steps(std::vector<ProcessSteps> steps) { builder_.state().steps = std::move(steps); }
-  /// What was used of devices between the latest readings, at most. RecordingsWatch knows.
+  /// Peaks of devices between the latest readings; from RecordingsWatch.
   void add_peaks(const std::vector<RecordedPeak>& peaks);
   /// Assesses the risks now: before a report.
   void assess();
-  /// As of the latest update; references into it hold until the next one.
+  /// At the latest update; references into it are valid until the next one.
   [[nodiscard]] const MachineState& state() const { return builder_.state(); }
-  /// Changes of risk that the latest update() or assess() found; listeners are told of them as well.
+  /// Changes of risk found by the latest update() or assess(); listeners receive them as well.
   [[nodiscard]] const std::vector<RiskChange>& changes() const { return changes_; }
 
   void add_listener(RiskListener listener) { notifier_.add(std::move(listener)); }
-  /// Changes that listeners were not told of, because they took too long.
+  /// Changes dropped because listeners took too long.
   [[nodiscard]] std::uint64_t dropped_changes() const { return notifier_.dropped(); }
 
  private:

@@ -23,7 +23,7 @@ constexpr std::chrono::nanoseconds kPatienceForFirst = 2s;
 struct MonitorThread::Shared {
   explicit Shared(const EngineOptions& options) : engine(options) {}
 
-  /// Leaves what others may take without waiting. Called with `mutex` held.
+  /// Updates the data that others read without waiting. Called with `mutex` held.
   void publish(const std::vector<MonitorEvent>& events) {
     const std::lock_guard lock(published);
     for (const MonitorEvent& event : events) {
@@ -34,7 +34,7 @@ struct MonitorThread::Shared {
     if (!wants_snapshots) return;
     snapshot = std::make_shared<const MonitorSnapshot>(MonitorSnapshot{engine.state(), engine.recorded()});
   }
-  /// A turn. Called with `mutex` held.
+  /// One tick. Called with `mutex` held.
   void tick() {
     publish(engine.tick());
     changed.notify_all();
@@ -43,12 +43,12 @@ struct MonitorThread::Shared {
   const pid_t pid = ::getpid();
   std::thread thread;
 
-  std::mutex mutex;  // of what follows
+  std::mutex mutex;  // guards the following members
   std::condition_variable changed;
   bool stopping = false;
   MonitorEngine engine;
 
-  std::mutex published;  // of what follows; never held for long. Taken after `mutex`, or alone
+  std::mutex published;  // guards the following; never held for long. Taken after `mutex`, or alone
   bool has_ended = false;
   bool wants_snapshots = false;
   std::shared_ptr<const MonitorSnapshot> snapshot;
@@ -94,7 +94,8 @@ void MonitorThread::stop() {
   if (shared_->thread.joinable()) shared_->thread.join();
 }
 
-// In a forked child: the parent's thread is not here, and its locks may be held for good, so what they protect stays.
+// In a forked child: the parent's thread does not exist, and its locks may be held forever, so the data they guard is
+// kept.
 void MonitorThread::leave_to_parent() {
   if (shared_ && shared_->pid != ::getpid()) static_cast<void>(new std::shared_ptr<Shared>(std::move(shared_)));
 }
@@ -117,10 +118,10 @@ void MonitorThread::run(const std::shared_ptr<Shared>& shared) {
     }
   }
   if (engine.end() == WatchEnd::not_yet) {
-    shared->publish(engine.tick());  // what was read since
+    shared->publish(engine.tick());  // readings since the last tick
     if (engine.end() == WatchEnd::not_yet) engine.set_end(WatchEnd::stopped);
   }
-  // Its end waits for a driver and for listeners, without anybody's waiting for it.
+  // Its destructor waits for a driver and for listeners, without holding a lock.
   const std::unique_ptr<MachineMonitor> ending = engine.finish();
   shared->publish(engine.events());
   shared->changed.notify_all();

@@ -1,5 +1,5 @@
-// A monitor engine on a thread of its own: for programs that watch while they do something else, and for screens that
-// must not wait for a recording to be read.
+// A monitor engine on a thread of its own: for programs that watch in the background, and for screens that must not
+// wait while a recording is read.
 #pragma once
 
 #include <functional>
@@ -12,43 +12,43 @@
 
 namespace tidemark {
 
-/// Thread-safe. Where the process forks, the child does not watch, and reports fail there.
+/// Thread-safe. In a forked child it does not watch, and reports fail.
 class MonitorThread {
  public:
-  /// Options are those that check() accepts.
+  /// `options` must pass check().
   explicit MonitorThread(EngineOptions options);
-  /// As stop().
+  /// Calls stop().
   ~MonitorThread();
   MonitorThread(const MonitorThread&) = delete;
   MonitorThread& operator=(const MonitorThread&) = delete;
 
-  /// Told of changes of risk, on a thread of their own, from the next start() on.
+  /// `listener` is called for changes of risk, on a thread of its own, from the next start() on.
   void add_listener(RiskListener listener);
-  /// Begins, anew where it had ended: what was seen before is forgotten. Nothing where it watches.
+  /// Starts watching, and discards earlier data. No effect if it is running.
   void start();
-  /// Ends: waits for the thread, and that for a driver, a second at most. Nothing where it does not watch.
+  /// Stops: waits for the thread, which waits for a driver, at most a second. No effect if it is not running.
   void stop();
   [[nodiscard]] bool watching() const;
 
-  // What never waits for the engine.
-  /// What it knew after its latest turn; null before the first one. From the first call on, each turn leaves one.
+  // Functions that never wait for the engine.
+  /// The state after the latest tick; null before the first one. From the first call on, each tick makes a snapshot.
   [[nodiscard]] std::shared_ptr<const MonitorSnapshot> snapshot() const;
-  /// Changes of risk since the last call, the latest KeptChanges::kMaxChanges. Fails where it was never started, and
-  /// for a chosen device that is not there.
+  /// Changes of risk since the last call, at most the latest KeptChanges::kMaxChanges. Fails if it was never started,
+  /// and for a chosen device that does not exist.
   Result<std::vector<RiskChange>> take_changes();
 
-  // What waits for a turn of the engine to end.
-  /// What was seen since the start, as MonitorEngine has it. Waits two seconds at most for the first readings. Fails
-  /// where it was never started, and for a chosen device that is not there.
+  // Functions that wait for the end of a tick.
+  /// The reports since the start, as in MonitorEngine. Waits at most two seconds for the first readings. Fails if it
+  /// was never started, and for a chosen device that does not exist.
   Result<ProfileReport> profile();
   Result<OomReport> oom();
   Result<LeakReport> leak();
   Result<FragmentReport> fragment();
-  /// Has `use` do something with the engine between two turns, which it holds up meanwhile.
+  /// Calls `use` with the engine between two ticks, which wait meanwhile.
   Result<void> visit(const std::function<void(MonitorEngine&)>& use);
 
  private:
-  struct Shared;  ///< with the thread
+  struct Shared;  ///< shared with the thread
   void leave_to_parent();
   static void run(const std::shared_ptr<Shared>& shared);
   [[nodiscard]] Result<std::shared_ptr<Shared>> current() const;
@@ -56,7 +56,7 @@ class MonitorThread {
   Result<Report> report(Report (MonitorEngine::*make)());
 
   EngineOptions options_;
-  mutable std::mutex control_;  // of what follows
+  mutable std::mutex control_;  // guards the following members
   std::vector<RiskListener> listeners_;
   std::shared_ptr<Shared> shared_;  // null before the first start
 };

@@ -21,7 +21,7 @@ using Json = nlohmann::json;
 constexpr std::size_t kMaxStorages = 256;
 constexpr std::size_t kMaxTexts = 8;  // chains of a storage, or notes
 constexpr std::size_t kMaxText = 2000;
-constexpr double kLongestWait = 86'400;  // seconds; a program may say any time
+constexpr double kLongestWait = 86'400;  // seconds; a program may send any number
 
 std::uint64_t wall_ns() {
   const auto now = std::chrono::system_clock::now().time_since_epoch();

@@ -9,13 +9,13 @@
 namespace tidemark {
 namespace {
 
-// What a recording may make us remember.
+// Limits the memory that a recording can make this class use.
 constexpr std::size_t kMaxSampledDevices = 1024;
-// Events are written so long after samples of their time, at most: threads may be in the middle of telling theirs.
+// Events are written at most this long after samples of their time: threads may be in the middle of writing theirs.
 constexpr std::uint64_t kLateNs = 500'000'000;
-// Who has told nothing for so long after others of its recorder is not waited for.
+// Recordings without events for this long, while others of their recorder have some, are not waited for.
 constexpr std::uint64_t kSilentNs = 5'000'000'000;
-// What the driver hands out: smaller blocks lie beside others in memory that is taken already.
+// The driver's allocation unit: smaller blocks share memory that is taken already.
 constexpr std::uint64_t kDriverUnit = std::uint64_t{2} << 20;
 
 RecordedOwners& of_device(std::vector<RecordedOwners>& owners, const Device& device) {
@@ -84,7 +84,7 @@ void RecordedPeaks::add(Recording recording, Read& read, const Event& event) {
     held.allocated_bytes = event.total_allocated;
     held.reserved_bytes = event.total_reserved;
   } else {
-    // Before, it was known by what its allocator reserves.
+    // Until now, its memory was known by its allocator's reserved bytes.
     if (!held.driver_bytes && held.counts != nullptr) held.counts->begin_anew(read.read_ns);
     std::uint64_t& bytes = held.driver_bytes ? *held.driver_bytes : held.driver_bytes.emplace(0);
     const std::uint64_t size = event.size / kDriverUnit * kDriverUnit;
@@ -202,7 +202,7 @@ std::vector<RecordedPeak> RecordedPeaks::take() {
 
 void add_up_owners(std::vector<RecordedOwners>& owners, const AttributedStore& store) {
   if (store.attribution == nullptr) return;
-  for (RecordedOwners& sums : owners) {  // a device without live blocks may not be in the window
+  for (RecordedOwners& sums : owners) {  // a device without live blocks may be missing in the window
     clear(sums.categories);
     clear(sums.components);
   }

@@ -19,17 +19,18 @@ using namespace std::chrono_literals;
 
 constexpr std::chrono::nanoseconds kFindInterval = 1s;
 constexpr std::chrono::nanoseconds kCatchUp = 1s;    // before a report
-constexpr std::chrono::nanoseconds kPatience = 30s;  // of a program that has answered before
+constexpr std::chrono::nanoseconds kPatience = 30s;  // with a program that has answered before
 constexpr std::chrono::nanoseconds kAnswerInterval = 20ms;
 constexpr std::size_t kMaxKilled = 16;
-constexpr std::size_t kPastForSteps = 50'000;  // events of before watching, where they are for the last steps only
+constexpr std::size_t kPastForSteps = 50'000;  // events before watching began, if they are needed only for the last
+                                               // steps
 constexpr std::uint64_t kAllTime = std::numeric_limits<std::uint64_t>::max();
 
 double seconds_between(std::uint64_t from_ns, std::uint64_t to_ns) {
   return static_cast<double>(to_ns - std::min(from_ns, to_ns)) / 1e9;
 }
 
-// Of a recording that does not say itself how far it has come.
+// For a recording that does not contain its own progress.
 std::optional<double> seconds_since(const LiveRecording& recording, std::uint64_t time_ns) {
   if (recording.started_wall_ns == 0) return std::nullopt;
   const auto now = std::chrono::system_clock::now().time_since_epoch();
@@ -48,7 +49,7 @@ bool is_listed(const MachineState& state, std::int64_t pid) {
   });
 }
 
-// None where a shorter window may have other steps: those that are found by what repeats in it.
+// std::nullopt if a shorter window may have other steps: steps found by repetition in the window.
 std::optional<std::uint64_t> begin_of_last(std::size_t count, const TrainingSteps& steps) {
   const bool named =
       steps.source == TrainingSteps::Source::annotation || steps.source == TrainingSteps::Source::optimizer;
@@ -73,7 +74,7 @@ void RecordingsWatch::update(const MachineState& state, bool only_listed) {
   const Clock::time_point until = Clock::now() + limits_.time;
   std::size_t left = followed_.size();
   for (Followed& followed : followed_) {
-    const Clock::time_point begin = Clock::now();  // none takes the time of those behind it
+    const Clock::time_point begin = Clock::now();  // no recording uses the time of those after it
     read_newest(followed, begin + std::max<Clock::duration>(until - begin, {}) / left--);
     if (!followed.process.goes_on()) peaks_.end(followed.recording);
     sample(followed, state);
@@ -104,7 +105,7 @@ void RecordingsWatch::ask(Followed& followed) const {
   }
 }
 
-// Of programs that have answered before.
+// Waits for programs that have answered before.
 void RecordingsWatch::await_answers() {
   const Clock::time_point until = Clock::now() + kPatience;
   for (Followed& followed : followed_) {
@@ -124,7 +125,7 @@ void RecordingsWatch::await_answers() {
   for (Followed& followed : followed_) followed.ran_at_assessment = is_running(followed);
 }
 
-// The machine knows of its end before its recorder does, and that before it is read.
+// The machine notices its end before its recorder does, and that before it is read.
 bool RecordingsWatch::is_running(const Followed& followed) const {
   const std::int64_t pid = followed.process.recording.pid;
   return followed.process.goes_on() && is_told(followed) && (!followed.start || start_of(pid) == followed.start);
@@ -146,7 +147,7 @@ void RecordingsWatch::assess() {
   }
 }
 
-// One that its recorder still tells of would be followed again.
+// A recording that its recorder still lists would be followed again.
 bool RecordingsWatch::can_be_forgotten(const Followed& followed) const {
   return !followed.process.goes_on() && !is_told(followed);
 }
@@ -180,7 +181,7 @@ void RecordingsWatch::update_owners() {
     const Followed& followed = followed_[n];
     if (!followed.process.goes_on() || !followed.process.caught_up) continue;
     if (followed.process.lag.is_late()) {
-      followed_[n].process.owners.clear();  // they are of some time ago
+      followed_[n].process.owners.clear();  // they are outdated
       continue;
     }
     if (has_attribution(followed.follower->definitions())) {
@@ -246,8 +247,9 @@ RecordedPeaks::Recording RecordingsWatch::begin_peaks(const Followed& followed) 
   return peaks_.begin(followed.folder, recording.path, recording.started_ns);
 }
 
-// Of a part that is kept no more than that is remembered; all of it is gone when the job is. Until it has been read as
-// far as before, the window is one of the past. `latest`: not all of what is kept either.
+// For a kept window, no more than it contains is remembered; all its segments are deleted at the end of the job. Until
+// it has been read as far as before, the window shows the past. `latest`: begins at the latest place, not with the
+// whole kept window.
 bool RecordingsWatch::read_anew(Followed& followed, bool latest) {
   const std::string& path = followed.process.recording.path;
   auto follower = latest ? Follower::open_latest(path) : Follower::open_live(path);
@@ -261,7 +263,7 @@ bool RecordingsWatch::read_anew(Followed& followed, bool latest) {
   return true;
 }
 
-// What comes next begins with what was alive.
+// The next events begin with the live blocks.
 void RecordingsWatch::begin_anew(Followed& followed) {
   followed.anew_after_ns = followed.read_until_ns;
   peaks_.end(followed.recording);
@@ -273,19 +275,19 @@ void RecordingsWatch::begin_anew(Followed& followed) {
   followed.cpu_bytes = 0;
 }
 
-// Between what was read before and what begins now.
+// The gap between the previous reading and the new beginning.
 void RecordingsWatch::see_gap(Followed& followed, const Event& event) const {
   if (!followed.anew_after_ns || event.kind != EventKind::resume) return;
   if (event.time_ns <= *std::exchange(followed.anew_after_ns, std::nullopt)) return;
   followed.process.lag.skipped_until_ns = event.time_ns;
   followed.process.steps.reset();
   followed.sources.miss();
-  // Nothing of before watching began is left to be read.
+  // All data from before watching began has been read.
   followed.process.caught_up = true;
   if (followed.window) followed.window->set_limits(*window_);
 }
 
-// Totals first: what they are is not late, however many events there are.
+// Totals first: they are current, however many events there are.
 void RecordingsWatch::read_newest(Followed& followed, Clock::time_point until) {
   if (followed.follower == nullptr || !followed.process.problem.empty()) return;
   scan_ahead(followed);
@@ -320,8 +322,8 @@ void RecordingsWatch::scan_ahead(Followed& followed) {
   followed.process.lag.has_newest_totals = all;
 }
 
-// One look was not enough: a program that makes events again after a while is not late. What was recorded before
-// watching began is read, as long as it does not become more.
+// One update was not enough: a program that resumes after a pause is not late. Data from before watching began is read
+// as long as it does not grow.
 bool RecordingsWatch::is_too_late(const Followed& followed) const {
   const bool is_first = !followed.process.caught_up && followed.read_until_ns == 0;
   if (!followed.follower->can_pass_over() || (followed.process.lag.behind_bytes == 0 && !is_first)) return false;
@@ -339,7 +341,7 @@ void RecordingsWatch::pass_over(Followed& followed) {
   }
 }
 
-// The latest there is, for a report; what a program makes meanwhile does not hold that up.
+// Reads the latest data for a report; events that the program adds meanwhile do not delay it.
 void RecordingsWatch::catch_up() {
   const Clock::time_point until = Clock::now() + kCatchUp;
   update_recorders();
@@ -392,7 +394,7 @@ bool RecordingsWatch::read(Followed& followed) {
   }
   followed.read_since = followed.read_since || *more;
   if (followed.window) batch.deliver_to(*followed.window);
-  // A program may run for weeks: marks before the window, of which nothing is made, go.
+  // A program may run for weeks: unused marks before the window are dropped.
   followed.follower->forget_marks_before(followed.window ? followed.window->begin_ns() : kAllTime);
   return *more || is_anew;
 }
@@ -405,7 +407,7 @@ RecordedDevice& RecordingsWatch::device_of(Followed& followed, Device device) {
   return devices.back();
 }
 
-// Of events that are not read yet.
+// Totals of events that are not read yet.
 void RecordingsWatch::take(Followed& followed, const RunningTotals& totals) {
   if (totals.time_ns < followed.taken_until_ns || totals.time_ns <= followed.read_until_ns) return;
   followed.taken_until_ns = totals.time_ns;
@@ -429,7 +431,7 @@ void RecordingsWatch::take(Followed& followed, const RunningTotals& totals) {
 void RecordingsWatch::take(Followed& followed, const Event& event) {
   const bool is_block = event.kind == EventKind::allocate || event.kind == EventKind::free;
   const bool on_cpu = is_block && event.device.type == DeviceType::cpu;
-  // What is read anew begins with what was alive. A free has the size of its block.
+  // A new beginning starts with the live blocks. A free has the size of its block.
   if (on_cpu) followed.cpu_bytes = held_after(event.kind, event.size, followed.cpu_bytes);
   if (event.time_ns < followed.taken_until_ns) return;
   if ((!event.has_totals && !on_cpu) || is_driver_memory(event.device)) return;
@@ -441,14 +443,14 @@ void RecordingsWatch::take(Followed& followed, const Event& event) {
   device->peak_reserved_bytes = std::max(device->peak_reserved_bytes, event.total_reserved);
 }
 
-// Of what is read anew too: it begins with what was alive.
+// Also after a new beginning, which starts with the live blocks.
 void RecordingsWatch::count_pinned(std::optional<std::uint64_t>& pinned, const Event& event) {
   if (!is_driver_memory(event.device)) return;
   if (!pinned) pinned = 0;
   if (event.device.type == DeviceType::cuda_host) pinned = held_after(event.kind, event.size, *pinned);
 }
 
-// The host is a device where there is no GPU.
+// Without a GPU, the host is a device.
 bool RecordingsWatch::is_same(const Followed& followed, Device device, const WatchedDevice& watched) {
   if (device.type == DeviceType::cpu) return watched.is_host;
   const auto uuid = followed.uuids.find(device.index);
@@ -468,7 +470,7 @@ void RecordingsWatch::sample(Followed& followed, const MachineState& state) cons
         if (is_same(followed, device.device, watched)) device.key = watched.key;
       }
     }
-    // Peaks from before watching began are not its own.
+    // Peaks from before watching began do not count.
     const bool begins = device.allocated.empty() && first;
     const auto peak_allocated = begins ? std::nullopt : std::optional(device.peak_allocated_bytes);
     device.allocated.add(state.now_ns, device.allocated_bytes, peak_allocated);
@@ -524,7 +526,7 @@ const Definitions& RecordingsWatch::definitions_of(const Followed& followed) {
 
 Store RecordingsWatch::window_of(const Followed& followed) {
   Store store = followed.window->store(followed.process.recording.path, definitions_of(followed));
-  store.source.growing = followed.process.state == FollowState::growing;  // that it has no end yet is no loss
+  store.source.growing = followed.process.state == FollowState::growing;  // a missing end is not a loss yet
   return store;
 }
 

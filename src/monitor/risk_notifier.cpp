@@ -58,7 +58,7 @@ struct RiskNotifier::Shared {
 
 namespace {
 
-// What there is to say of the moment: it is told later, or after it, when the state has gone on.
+// Details of the moment: the change is reported later, when the state has moved on.
 void add_circumstances(RiskChange& change, const MachineState& state) {
   if (change.device == kHostKey) {
     change.free_bytes = state.host.free_bytes();
@@ -93,7 +93,7 @@ void RiskNotifier::add(RiskListener listener) {
   try {
     thread_without_signals([shared = shared_] { run(shared); }).detach();
   } catch (const std::system_error&) {
-    shared_->ended = true;  // no thread to be had: nobody is told
+    shared_->ended = true;  // the thread could not be started: listeners are not called
   }
 }
 

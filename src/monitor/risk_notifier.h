@@ -1,4 +1,4 @@
-// Tells listeners when the risk of a memory changes: hooks, webhooks, callbacks.
+// Calls listeners when the risk of a memory changes: hooks, webhooks, callbacks.
 #pragma once
 
 #include <chrono>
@@ -17,12 +17,12 @@
 namespace tidemark {
 
 struct MemoryHolder {
-  WatchedProcess process;  ///< who it is; not what it has, or had
+  WatchedProcess process;  ///< its identity; not its current or past memory
   std::uint64_t bytes = 0;
 };
 
-/// The process that has most of a device; of the host, by its PSS or else RSS, where `device` is null. None where
-/// nobody has a tenth of what is used: it is not what fills the memory.
+/// The process with the most memory on a device; for the host (`device` is null), by its PSS or else RSS. std::nullopt
+/// if none has a tenth of the used memory: then no process fills it.
 [[nodiscard]] std::optional<MemoryHolder> largest_holder(const MachineState& state, const WatchedDevice* device);
 
 struct RiskChange {
@@ -35,31 +35,30 @@ struct RiskChange {
   std::optional<std::uint64_t> limit_bytes;
   std::optional<std::uint64_t> free_bytes = {};
   std::optional<MemoryHolder> holder = {};
-  std::uint64_t new_oom_kills = 0;  ///< of the host's control group, since watching began
+  std::uint64_t new_oom_kills = 0;  ///< in the host's control group, since watching began
 };
 
-/// What happens on a change. Runs on a thread that does nothing else, one at a time, so that it may take its time; must
-/// not throw.
+/// Called on a change. Runs on a dedicated thread, one call at a time, so that it may take its time; must not throw.
 using RiskListener = std::function<void(const RiskChange&)>;
 
-/// A rise to a level that listeners were not told of is told at once. Other changes are told when the level has held
-/// for kSettled, so that what goes up and down at a threshold is told once. Used by one thread.
+/// A rise to a level that was not reported yet is reported at once. Other changes are reported when the level has held
+/// for kSettled, so that a value that oscillates at a threshold is reported once. Used by one thread.
 class RiskNotifier {
  public:
   static constexpr std::chrono::nanoseconds kSettled = std::chrono::seconds(30);
   static constexpr std::size_t kMaxWaiting = 64;  ///< changes; later ones are dropped and counted
 
   RiskNotifier();
-  /// Waits for changes that are being told, two seconds at most; then leaves them to the end of this process.
+  /// Waits at most two seconds for running listeners; then leaves them running until the process exits.
   ~RiskNotifier();
   RiskNotifier(const RiskNotifier&) = delete;
   RiskNotifier& operator=(const RiskNotifier&) = delete;
 
   /// From now on. The first one starts the thread.
   void add(RiskListener listener);
-  /// Looks at the newest assessments. Returns the changes, which listeners are being told.
+  /// Checks the newest assessments. Returns the changes, which are passed to the listeners.
   std::vector<RiskChange> observe(const MachineState& state);
-  /// That were dropped because listeners took too long.
+  /// Changes dropped because listeners took too long.
   [[nodiscard]] std::uint64_t dropped() const;
 
  private:
@@ -68,7 +67,7 @@ class RiskNotifier {
     RiskLevel seen = RiskLevel::low;
     std::uint64_t seen_since_ns = 0;
   };
-  struct Shared;  ///< with the thread
+  struct Shared;  ///< shared with the thread
   static void run(const std::shared_ptr<Shared>& shared);
   void observe(RiskChange change, std::vector<RiskChange>& changes);
 
@@ -78,7 +77,7 @@ class RiskNotifier {
 };
 
 /// monitor.add_listener(on_risk(RiskLevel::high, [](const RiskChange& change) { … })): a listener that calls `act` when
-/// a risk rises to `least` or above, or from there further.
+/// a risk rises to `least` or above, and at each further rise.
 [[nodiscard]] RiskListener on_risk(RiskLevel least, RiskListener act);
 
 /// The latest changes of risk, for a report. One thread at a time.
@@ -93,7 +92,7 @@ class KeptChanges {
     ++earlier_;
   }
   [[nodiscard]] std::vector<RiskChange> all() const { return {changes_.begin(), changes_.end()}; }
-  [[nodiscard]] std::uint64_t earlier() const { return earlier_; }  ///< before those
+  [[nodiscard]] std::uint64_t earlier() const { return earlier_; }  ///< before the kept ones
   void clear() { changes_.clear(); }
 
  private:

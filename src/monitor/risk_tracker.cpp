@@ -7,7 +7,7 @@
 namespace tidemark {
 namespace {
 
-// Of the process that has most of the device; of the host's memory, of the one that has most of any.
+// Steps of the process with the most memory on the device; for the host's memory, with the most on any device.
 const ProcessSteps* steps_on(const MachineState& state, const std::string* device) {
   const ProcessSteps* most = nullptr;
   for (const ProcessSteps& steps : state.steps) {
@@ -24,7 +24,7 @@ const ProcessSteps* steps_of(const MachineState& state, std::int64_t pid, const 
   return nullptr;
 }
 
-// What it has and what nobody has; of all no more than there is, as both are not read at the same time.
+// The process's bytes plus the free bytes; at most the total, as the two are not read at the same time.
 std::optional<std::uint64_t> limit_of(const std::optional<std::uint64_t>& bytes,
                                       const std::optional<std::uint64_t>& free,
                                       const std::optional<std::uint64_t>& all) {
@@ -46,7 +46,7 @@ void TrackedMemory::take(const WatchedUsage& used, const ProcessSteps* of) {
     counted = steps;
   }
   std::optional<std::uint64_t> peak = std::max(sample.high_bytes, used.late_peak_bytes());
-  if (*peak <= sample.bytes) peak.reset();  // nobody saw one between the samples
+  if (*peak <= sample.bytes) peak.reset();  // no peak was seen between the samples
   forecaster.add({sample.time_ns, sample.bytes, peak, counted});
 }
 
@@ -66,7 +66,7 @@ bool RiskTracker::assess(MachineState& state, bool now) {
   for (std::size_t n = 0; n < devices_.size(); ++n) {
     WatchedDevice& device = state.devices[n];
     if (!device.lost.empty()) {
-      device.risk = {};  // nobody knows what it has now
+      device.risk = {};  // its current use is unknown
       device.assessed_at_ns.reset();
     }
     if (!device.lost.empty() || device.used.empty()) continue;
@@ -106,7 +106,7 @@ void ProcessRisks::add(const MachineState& state) {
       return process.pid == of.pid && process.first_seen_ns == of.first_seen_ns && !process.ended;
     });
   });
-  // Devices first: those are what runs out.
+  // Devices first, because they run out first.
   for (const WatchedProcess& process : state.processes) {
     if (process.ended) continue;
     for (const ProcessOnDevice& on : process.devices) {

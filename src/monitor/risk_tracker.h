@@ -1,4 +1,4 @@
-// Keeps the assessments of a MachineState up to date: of each memory, and of what each process has of it.
+// Keeps the assessments of a MachineState up to date: for each memory, and for each process's use of it.
 #pragma once
 
 #include <chrono>
@@ -13,16 +13,16 @@
 
 namespace tidemark {
 
-/// One memory, whose samples become a forecast.
+/// Makes a forecast from the samples of one memory.
 struct TrackedMemory {
   Forecaster forecaster;
   std::uint64_t samples = 0;  ///< taken
-  // Steps of one process after the other, counted on.
+  // Steps of successive processes, counted on.
   std::int64_t pid = -1;
-  std::uint64_t its_steps = 0;  ///< as of the latest sample
+  std::uint64_t its_steps = 0;  ///< at the latest sample
   std::uint64_t steps = 0;
 
-  /// Takes the latest sample where it is new. `of`: steps of who has most of the memory; null: not known.
+  /// Takes the latest sample if it is new. `of`: steps of the process with the most of the memory; null: unknown.
   void take(const WatchedUsage& used, const ProcessSteps* of);
 };
 
@@ -31,10 +31,10 @@ class RiskTracker {
  public:
   explicit RiskTracker(const ForecastOptions& options) : options_(options), host_{Forecaster(options)} {}
 
-  /// Takes the samples that are new since the last call: one of each memory at most.
+  /// Takes the new samples since the last call: at most one for each memory.
   void add(const MachineState& state);
-  /// Assesses what is due: every second, less often where that would take more than a five-hundredth of a core. `now`:
-  /// due or not. True when it has.
+  /// Assesses memories that are due: every second, less often if that would take more than a five-hundredth of a core.
+  /// `now`: due or not. True if it did.
   bool assess(MachineState& state, bool now = false);
 
  private:
@@ -44,23 +44,23 @@ class RiskTracker {
   Pace pace_{std::chrono::seconds(1), 500};
 };
 
-/// Forecasts of what each process has of each device, and of its RSS: who it is that makes a memory run out. One thread
-/// at a time. A memory that is tracked takes up to 140 KiB after three weeks.
+/// Forecasts for each process on each device, and for its RSS: to find the process that makes a memory run out. One
+/// thread at a time. A tracked memory takes up to 140 KiB after three weeks.
 class ProcessRisks {
  public:
-  static constexpr std::size_t kMaxMemories = 64;  ///< memories; the first that are seen
+  static constexpr std::size_t kMaxMemories = 64;  ///< memories; the first ones seen
 
   explicit ProcessRisks(const ForecastOptions& options) : options_(options) {}
 
-  /// Takes the samples that are new since the last call, of processes that have not ended.
+  /// Takes the new samples since the last call, of processes that have not ended.
   void add(const MachineState& state);
-  /// Assesses what is due, as RiskTracker does. What is no longer there keeps its last assessment.
+  /// Assesses memories that are due, as RiskTracker does. Memories that are gone keep their last assessment.
   void assess(MachineState& state, bool now = false);
 
  private:
   struct OfProcess {
     std::int64_t pid = -1;
-    std::uint64_t first_seen_ns = 0;  ///< PIDs are used again
+    std::uint64_t first_seen_ns = 0;  ///< PIDs are reused
     std::size_t device = 0;           ///< position in MachineState::devices; kRss: its RSS
     TrackedMemory memory;
   };

@@ -9,7 +9,7 @@ namespace tidemark {
 namespace {
 
 constexpr std::size_t kMaxProcesses = 256;
-// A process is found in one list later than in another, so one that is in none may be only on its way.
+// A process appears in one list later than in another, so a process in no list may just be new.
 constexpr std::uint64_t kEndedAfterNs = 2'500'000'000;
 
 std::optional<double> percent(std::optional<std::uint64_t> part, std::optional<std::uint64_t> all) {
@@ -40,7 +40,7 @@ void StateBuilder::add(const Reading& reading) {
   if (reading.ticks != 0) state_.latest_reading_ns = time_ns;
   std::visit(
       [&](const auto& kind) {
-        if constexpr (requires { add(time_ns, kind); }) add(time_ns, kind);  // the others are of recordings
+        if constexpr (requires { add(time_ns, kind); }) add(time_ns, kind);  // the other kinds occur only in recordings
       },
       reading.what);
 }
@@ -143,13 +143,13 @@ void StateBuilder::add(std::uint64_t time_ns, const HostReading& reading) {
   for (const ProcessMemory& memory : reading.processes) {
     job_.push_back(memory.pid);
     if (memory.pid == choice_.pid) pid_there_ = pid_seen_ = true;
-    if (memory.is_recorder) continue;  // of the job, to which it adds little
+    if (memory.is_recorder) continue;  // a recorder of the job, with little memory
     WatchedProcess& process = process_of(memory.pid, false, time_ns);
     if (!memory.name.empty()) process.name = memory.name;
     if (memory.below_recorder && process.kind == ProcessKind::other) process.kind = ProcessKind::job;
     process.rss_bytes = memory.rss_bytes;
     if (memory.rss_bytes) process.rss.add(time_ns, *memory.rss_bytes);
-    if (!memory.pss_bytes) continue;  // not read this time: the one before holds
+    if (!memory.pss_bytes) continue;  // not read this time: keep the previous value
     process.pss_bytes = memory.pss_bytes;
     process.pss.add(time_ns, *memory.pss_bytes);
   }
@@ -158,8 +158,8 @@ void StateBuilder::add(std::uint64_t time_ns, const HostReading& reading) {
 void StateBuilder::add_host_use(std::uint64_t time_ns, const HostReading& reading) {
   WatchedHost& host = state_.host;
   host.memory = reading.machine;
-  // A group that is gone, with the container that it was of, says nothing: what it said last stays. What is used of
-  // the machine is no continuation of it.
+  // A group that is gone, with its container, has no values: the last ones stay. The machine's usage does not continue
+  // them.
   if (host.limited_by_cgroup() && !reading.sample.cgroup_usage_bytes && !reading.sample.cgroup_limit_bytes) return;
   host.cgroup_folder = reading.cgroup_folder;
   host.cgroup_pid = reading.cgroup_pid;
@@ -190,7 +190,7 @@ void StateBuilder::add(std::uint64_t /*time_ns*/, const HostPartsSample& parts) 
   }
 }
 
-// PIDs of another namespace are other processes than those that have the same numbers here.
+// Equal PIDs of another namespace are other processes.
 WatchedProcess* StateBuilder::known_process(std::int64_t pid, bool elsewhere) {
   const auto known = std::find_if(state_.processes.begin(), state_.processes.end(), [&](const WatchedProcess& process) {
     return process.pid == pid && !process.ended && elsewhere == (process.kind == ProcessKind::other_namespace);

@@ -1,4 +1,4 @@
-// Puts readings into a MachineState.
+// Adds readings to a MachineState.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ namespace tidemark {
 
 struct WatchedChoice {
   std::vector<std::string> devices = {};  ///< keys or UUIDs; empty: all
-  std::optional<std::int64_t> pid = {};   ///< only this process and those below it; none: all
+  std::optional<std::int64_t> pid = {};   ///< only this process and its descendants; std::nullopt: all
 };
 
-/// One thread at a time. Memory is bounded, however long it goes on and however many processes come and go.
+/// One thread at a time. Memory is bounded, regardless of the time and the number of processes.
 class StateBuilder {
  public:
   /// Times count from now, or from `start_ticks`.
@@ -29,9 +29,9 @@ class StateBuilder {
                                       std::size_t position);
 
   void add(const Reading& reading);
-  /// The time now; which processes have ended. After the readings that there were.
+  /// Updates the time and ended processes. Call it after adding readings.
   void update() { update(clock_.now()); }
-  /// As if it were that time.
+  /// As if that were the current time.
   void update(std::uint64_t now_ticks);
 
   [[nodiscard]] MachineState& state() { return state_; }
@@ -57,7 +57,7 @@ class StateBuilder {
   const TickClock& clock_;
   std::uint64_t start_ticks_;
   std::vector<std::optional<std::size_t>> positions_;  ///< in state_.devices, by position among those found
-  std::vector<std::int64_t> job_;                      ///< by the latest reading of the host
+  std::vector<std::int64_t> job_;                      ///< from the latest reading of the host
   bool pid_seen_ = false;
   bool pid_there_ = false;
   std::uint64_t host_at_ns_ = 0;

@@ -19,10 +19,10 @@
 
 namespace tidemark {
 
-// The members of what is sent, beside those that recordings have too: the one description that writing and reading
-// share. A new member goes to the end of its list, and needs a new kVersion.
+// The members that are sent, in addition to those in recordings: the description shared by writing and reading. A new
+// member goes to the end of its list, and needs a new kVersion.
 struct StateFields : RecordMembers {
-  /// A double whose every bit counts.
+  /// A double that is sent without loss of precision.
   template <typename Member>
   struct Exact {
     Member member;
@@ -35,7 +35,7 @@ struct StateFields : RecordMembers {
     return std::tuple(&T::vendor, &T::index, &T::instance_of, &T::cuda_index, &T::name, &T::uuid, &T::bus_id,
                       &T::total_bytes, &T::mig_enabled);
   }
-  /// Without what WatchedDevice has.
+  /// Without the members that WatchedDevice has itself.
   static constexpr auto of(const DeviceSample*) {
     using T = DeviceSample;
     return std::tuple(&T::used_bytes, &T::driver_reserved_bytes, &T::utilization_percent, &T::temperature_celsius,
@@ -173,7 +173,7 @@ struct StateFields : RecordMembers {
     return {GrowthClass::with_work, {}};
   }
 
-  /// Whether they have the same samples, of which `sent` keeps the latest alone.
+  /// Whether they have the same samples, of which `sent` has only the latest.
   static bool is_same(const WatchedUsage& now, const WatchedUsage& sent) {
     return now.samples_ == sent.samples_ && now.points_ == sent.points_ && now.sum_ == sent.sum_ &&
            now.peak_ == sent.peak_ && now.peak_at_ns_ == sent.peak_at_ns_ &&
@@ -181,13 +181,13 @@ struct StateFields : RecordMembers {
            now.capacity_ == sent.capacity_ && now.in_last_point_ == sent.in_last_point_ &&
            now.samples_a_point_ == sent.samples_a_point_ && (now.empty() || now.last_sample() == sent.last_sample());
   }
-  /// Whether `now` may be `sent` with samples that it still has.
+  /// Whether `now` may be `sent` plus samples that it still contains.
   static bool may_be_appended(const WatchedUsage& now, const WatchedUsage& sent) {
     return !sent.empty() && now.samples_ > sent.samples_ && now.samples_ - sent.samples_ <= now.newest_.size() &&
            now.capacity_ == sent.capacity_;
   }
   static void forget_late_peaks(WatchedUsage& used) { used.late_peak_ = used.next_late_peak_ = 0; }
-  /// What no bytes but those of a right encoder break: the numbers of which add() makes positions.
+  /// Invariants of a valid encoder's data: the numbers from which add() computes positions.
   static bool is_sound(const WatchedUsage& used) {
     return used.capacity_ >= 2 && used.capacity_ % 2 == 0 && used.capacity_ <= 1U << 16 &&
            used.points_.size() <= used.capacity_ && used.max_newest_ >= 1 && used.newest_.size() <= used.max_newest_ &&
@@ -221,7 +221,7 @@ constexpr std::uint64_t code_of(std::uint64_t value) {
   return value;
 }
 
-// What is beyond the highest float is that one.
+// Values beyond the highest float become that one.
 float as_float(double value) {
   constexpr double kHighest = std::numeric_limits<float>::max();
   return static_cast<float>(value > kHighest ? kHighest : value < -kHighest ? -kHighest : value);
@@ -290,7 +290,7 @@ bool is_sent(const T& now, const T& sent) {
   return std::apply([&](auto... member) { return (is_member_sent(now, sent, member) && ...); }, StateFields::of(&now));
 }
 
-// ---- what writing and reading share of histories
+// ---- histories, shared by writing and reading
 
 /// Each point after the one before.
 template <typename Codec, typename Points>
@@ -306,7 +306,7 @@ void visit_points(Codec& codec, Points& points) {
   }
 }
 
-/// The sample behind those that `used` has: to be written, or as it is read.
+/// The sample after the last one of `used`: writes or reads it.
 template <typename Codec>
 void visit_next_sample(Codec& codec, std::uint64_t elapsed_ns, WatchedSample sample, WatchedUsage& used) {
   const WatchedSample before = used.last_sample();
@@ -319,7 +319,7 @@ void visit_next_sample(Codec& codec, std::uint64_t elapsed_ns, WatchedSample sam
 
 // ---- writing
 
-/// Writes what differs between a state and the one that was sent, and makes the latter equal to what a reader has then.
+/// Writes the differences between a state and the one sent before, and updates the latter to what a reader has then.
 class Writer {
  public:
   explicit Writer(std::uint64_t elapsed_ns) : elapsed_ns_(elapsed_ns) {}
@@ -366,7 +366,7 @@ class Writer {
     sent.resize(now.size());
     for (std::size_t n = 0; n < now.size(); ++n) put(now[n], sent[n]);
   }
-  // Few of many change: how many do not, then the one that does, again and again.
+  // Few of many change: alternates the number of unchanged values and a changed one.
   void put(const std::vector<std::uint64_t>& now, std::vector<std::uint64_t>& sent) {
     put_number(now.size());
     sent.resize(now.size());
@@ -385,7 +385,7 @@ class Writer {
   void put(const T& now, T& sent) {
     std::apply([&](auto... member) { put_members(now, sent, member...); }, StateFields::of(&now));
   }
-  // How many samples are new, plus one; or kWholeHistory and the history.
+  // Number of new samples plus one; or kWholeHistory and the history.
   void put(const WatchedUsage& now, WatchedUsage& sent) {
     if (StateFields::may_be_appended(now, sent)) {
       WatchedUsage grown = sent;
@@ -448,7 +448,7 @@ class Writer {
     if (now) put_number(delta_code(sent.value_or(0) + elapsed_ns_, *now));
     sent = now;
   }
-  // The latest sample may have got a peak since.
+  // The latest sample's peak may have been raised since.
   void append(const WatchedUsage& now, WatchedUsage& grown) {
     const auto count = static_cast<std::size_t>(now.sample_count() - grown.sample_count());
     const std::span<const WatchedSample> newest = now.newest();
@@ -468,7 +468,7 @@ class Writer {
 
 // ---- reading
 
-/// Changes a state as a Writer has written. After an error it is to be thrown away.
+/// Applies the changes of a Writer to a state. After an error, discard the state.
 class Reader {
  public:
   Reader(const std::uint8_t* begin, const std::uint8_t* end) : at_(begin), end_(end) {}
@@ -616,7 +616,7 @@ class Reader {
     if (const std::uint64_t late = number(); late > 0) used.add_peak(used.last_sample().high_bytes + late);
     for (std::uint64_t n = 0; ok_ && n < count; ++n) visit_next_sample(*this, elapsed_ns_, {}, used);
     StateFields::forget_late_peaks(used);
-    if (!StateFields::is_sound(used)) fail();  // the number of samples may have been the largest there is
+    if (!StateFields::is_sound(used)) fail();  // the number of samples may have been the maximum
   }
 
   const std::uint8_t* at_;
@@ -626,7 +626,7 @@ class Reader {
   bool ok_ = true;
 };
 
-// ---- how much memory a state takes, as far as a sender decides it
+// ---- size limits applied by a sender
 
 template <typename T>
 std::size_t memory_of(const T& value);
@@ -654,7 +654,7 @@ std::size_t memory_of(const T& value) {
   }
 }
 
-// Positions that others take for granted.
+// Positions that other code uses without a check.
 bool is_sound(const MonitorSnapshot& snapshot) {
   const MachineState& state = snapshot.state;
   return std::ranges::all_of(state.processes, [&](const WatchedProcess& process) {
@@ -663,7 +663,7 @@ bool is_sound(const MonitorSnapshot& snapshot) {
   });
 }
 
-/// `change` each history of it.
+/// Calls `change` for each history of it.
 template <typename Change>
 void change_histories(MonitorSnapshot& snapshot, const Change& change) {
   for (WatchedDevice& device : snapshot.state.devices) change(device.used);
@@ -730,7 +730,7 @@ Result<void> StateDecoder::take(std::string_view message) {
     return Error{"a state of a machine is of another version of Tidemark: use the same version on all machines"};
   }
   if (sum != checksum(body)) return Error{"a state of a machine has a wrong checksum: ask for a full one"};
-  std::vector<std::uint8_t> bytes(body.size() + kMaxVarintBytes);  // get_varint() looks beyond the end
+  std::vector<std::uint8_t> bytes(body.size() + kMaxVarintBytes);  // get_varint() reads beyond the end
   std::memcpy(bytes.data(), body.data(), body.size());
   Reader reader(bytes.data() + 1, bytes.data() + body.size());
   const std::uint64_t sequence = reader.number();

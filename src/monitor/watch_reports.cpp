@@ -13,10 +13,10 @@ namespace tidemark {
 namespace {
 
 constexpr std::size_t kMaxSources = 10;
-constexpr std::size_t kSampleChains = 3;  // of a type
+constexpr std::size_t kSampleChains = 3;  // for each type
 
-/// `analyze(n, store, symbols, stacks)` of each recording that has events; `stacks`: of the blocks, as they were
-/// recorded.
+/// Calls `analyze(n, store, symbols, stacks)` for each recording that has events; `stacks`: the recorded stacks of the
+/// blocks.
 template <typename Analyze>
 void analyze_each(const RecordingsWatch& recordings, const Analyze& analyze) {
   const std::size_t count = recordings.processes().size();
@@ -29,7 +29,7 @@ void analyze_each(const RecordingsWatch& recordings, const Analyze& analyze) {
   }
 }
 
-// The stack of the latest block that has this one in the recording: attribution gives it one that names modules.
+// The stack of the latest block with this recorded stack: attribution gives the block a stack that names modules.
 StackId attributed(const Store& store, const std::vector<StackId>& stacks, std::uint64_t recorded) {
   for (std::size_t block = stacks.size(); block-- > 0;) {
     if (stacks[block].value == recorded) return store.blocks.stack[block];
@@ -92,13 +92,13 @@ std::vector<GrowingType> types_of(const ObjectAnswer& answer) {
   return types;
 }
 
-// Up to when what an answer says of addresses holds: later ones may be of other storages.
+// The time until which an answer's addresses are valid: later ones may be of other storages.
 std::uint64_t answered_ns(const ObjectAnswer& answer, const LiveRecording& recording) {
   if (answer.older_because.empty()) return std::numeric_limits<std::uint64_t>::max();
   return answer.answered_wall_ns - std::min(recording.started_wall_ns, answer.answered_wall_ns);
 }
 
-// The leak that a storage belongs to: its block is one of the leak's stacks.
+// The leak of a storage: its block has one of the leak's stacks.
 LeakObject* leak_of(const HeldStorage& storage, std::uint64_t answered_ns, const Store& store, Leaks& leaks) {
   for (std::size_t block = store.blocks.count(); block-- > 0;) {
     if (store.live_changes[store.blocks.birth_change[block]].time_ns > answered_ns) continue;
@@ -113,7 +113,7 @@ LeakObject* leak_of(const HeldStorage& storage, std::uint64_t answered_ns, const
   return nullptr;
 }
 
-// References say more than stacks: of each leak, the mistake that its storages show, that of most bytes.
+// References are more precise than stacks: for each leak, the mistake shown by most bytes of its storages.
 void match_mistakes(const ObjectAnswer& answer, const LiveRecording& recording, const Store& store, Leaks& leaks) {
   const std::uint64_t until_ns = answered_ns(answer, recording);
   std::map<std::pair<LeakObject*, UsualMistake>, std::uint64_t> bytes;

@@ -1,4 +1,4 @@
-// What the commands say at their end that watch a machine for a while.
+// Final reports of the commands that watch a machine for a while.
 #pragma once
 
 #include <cstdint>
@@ -19,8 +19,8 @@ namespace tidemark {
 enum class WatchEnd : std::uint8_t {
   duration = 0,       ///< the time was over
   interrupted = 1,    ///< by a signal
-  process_ended = 2,  ///< the process that was watched
-  stopped = 3,        ///< the program that watched asked for it
+  process_ended = 2,  ///< the watched process has ended
+  stopped = 3,        ///< requested by the watching program
   not_yet = 4,        ///< watching goes on
 };
 inline constexpr EnumName<WatchEnd> kWatchEndNames[] = {{WatchEnd::duration, "duration"},
@@ -37,47 +37,47 @@ struct WatchRun {
   double interval_seconds = 1;
   std::optional<std::int64_t> pid;
   WatchEnd end = WatchEnd::duration;
-  std::vector<RecordedProcess> recorded;  ///< processes that were being recorded meanwhile
+  std::vector<RecordedProcess> recorded;  ///< processes that were recorded while watching
 
-  /// 1 - allocated / reserved of a device on average, of the recorded processes on it; none without any.
+  /// Average of 1 - allocated / reserved on a device, over the recorded processes on it; std::nullopt without any.
   [[nodiscard]] std::optional<double> unused_share(const std::string& device) const;
 };
 
-/// What grows from step to step in a recorded process, since it is followed.
+/// Memory that grows from step to step in a recorded process, since it is followed.
 struct GrowingSource {
   Device device;
-  NamedStack stack;  ///< no frames: not known
+  NamedStack stack;  ///< empty if unknown
   LiveGrowth growth;
 };
-/// Leaking sources of one device put together by the module that allocated them.
+/// Leaking sources of one device, grouped by the module that allocated them.
 struct GrowingModule {
   Device device;
-  std::optional<std::string> module;  ///< none: outside of modules, or the recording does not know
+  std::optional<std::string> module;  ///< std::nullopt: outside of modules, or not recorded
   double bytes_per_minute = 0;
-  std::optional<double> bytes_per_step;  ///< none: not known
+  std::optional<double> bytes_per_step;  ///< std::nullopt: unknown
   std::uint64_t held_bytes = 0;
 };
 
-/// Storages that a Python program has since it was first asked, of one kind of owner; of those that it was asked about.
+/// New storages of a Python program since the first request, for one kind of owner; of the storages in its answer.
 struct GrowingType {
   std::string kind;  ///< "tensor", "saved tensor"
-  std::string type;  ///< "Tensor"; empty: not known
+  std::string type;  ///< "Tensor"; empty: unknown
   std::uint64_t storages = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t native = 0;         ///< storages without a chain, as HeldStorage has it
+  std::uint64_t native = 0;         ///< storages without a chain, see HeldStorage
   std::vector<std::string> chains;  ///< samples, of different storages
 };
 
-/// Of what was recorded last, by position in WatchRun::recorded: the leaks of the last part, block by block, and what
-/// grew at all steps that were seen.
+/// For the most recent part of a recording, by position in WatchRun::recorded: its leaks, block by block, and the
+/// memory that grew over all steps seen.
 struct RecordedLeaks {
   std::size_t process = 0;
   Leaks leaks;
   std::vector<GrowingSource> sources;   ///< leaks, fastest first; the first ones
-  std::size_t other_sources = 0;        ///< beyond those
+  std::size_t other_sources = 0;        ///< not in `sources`
   std::vector<GrowingModule> modules;   ///< of all sources; fastest first
-  std::optional<ObjectAnswer> objects;  ///< what the program itself says
-  std::string objects_unknown;          ///< why it says nothing: a clause
+  std::optional<ObjectAnswer> objects;  ///< the program's own answer
+  std::string objects_unknown;          ///< why there is no answer: a clause
   std::vector<GrowingType> types;       ///< of `objects`; most bytes first
 };
 struct RecordedFragmentation {
@@ -85,32 +85,33 @@ struct RecordedFragmentation {
   Fragmentation fragmentation;
 };
 
-/// `recordings` is what the run's `recorded` are of. Those that could not be read, or hold nothing, are left out.
+/// `recordings` corresponds to the run's `recorded`. Recordings that could not be read, or are empty, are left out.
 [[nodiscard]] std::vector<RecordedLeaks> recorded_leaks(const RecordingsWatch& recordings);
 [[nodiscard]] std::vector<RecordedFragmentation> recorded_fragmentation(const RecordingsWatch& recordings);
 
-/// A moment that somebody marked.
+/// A moment marked by the user.
 struct WatchMark {
   std::uint64_t time_ns = 0;  ///< as in MachineState
   std::string name;
 };
 
 struct ProfileReport : WatchRun {
-  bool has_risks = false;                            ///< says the risks of devices too
-  std::optional<std::vector<WatchMark>> marks = {};  ///< of a session of the terminal program; none: it is none
+  bool has_risks = false;                            ///< also has the risks of devices
+  std::optional<std::vector<WatchMark>> marks = {};  ///< of a session of the terminal program; std::nullopt: not a
+                                                     ///< session
 };
 
 struct OomReport : WatchRun {
   double threshold_percent = 85;
   std::vector<RiskChange> changes;    ///< the latest ones
-  std::uint64_t earlier_changes = 0;  ///< before those
+  std::uint64_t earlier_changes = 0;  ///< before these
 };
 
 struct LeakReport : WatchRun {
   double threshold_bytes_per_minute = 0;
   std::vector<MemoryGrowth> growths;
-  bool tracking = false;                ///< was asked for
-  std::vector<RecordedLeaks> by_stack;  ///< where it was
+  bool tracking = false;                ///< whether it was requested
+  std::vector<RecordedLeaks> by_stack;  ///< if tracking was requested
 };
 
 struct FragmentReport : WatchRun {

@@ -64,7 +64,7 @@ WatchedUsage WatchedUsage::condensed(std::size_t capacity, std::size_t newest) c
   return fewer;
 }
 
-// Of an odd number, the last one stays alone.
+// With an odd number, the last one stays alone.
 void WatchedUsage::join_neighbours() {
   for (std::size_t n = 0; n < points_.size(); n += 2) {
     WatchedUsagePoint point = points_[n];
