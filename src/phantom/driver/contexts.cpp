@@ -1,4 +1,4 @@
-// The driver: devices, contexts, versions, errors, and how its functions are found.
+// The driver: devices, contexts, versions, errors, and the lookup of its functions.
 #include <dlfcn.h>
 
 #include <atomic>
@@ -29,8 +29,9 @@ int device_of(Handle context) {
   return static_cast<int>(static_cast<char*>(context) - contexts);
 }
 
-// The function of this library under its newest name: a program asks for cuMemGetInfo and means cuMemGetInfo_v2. What
-// it has not is looked for in the stand-in of the driver, whose functions fail with their names when they are called.
+// The function of this library under its newest name: a program looks up cuMemGetInfo and means cuMemGetInfo_v2.
+// Missing functions are looked up in the stand-in of the driver, whose functions fail and print their names when they
+// are called.
 void* find_function(const char* name) {
   static void* const kLibrary = [] {
     Dl_info self{};
@@ -42,8 +43,8 @@ void* find_function(const char* name) {
   return found != nullptr ? found : dlsym(RTLD_DEFAULT, name);
 }
 
-// A CUDA runtime that is not the stand-in for PyTorch's looks up every function of the driver when it starts, the first
-// without a name; none of its calls would end well.
+// A CUDA runtime other than the stand-in for PyTorch's looks up every function of the driver when it starts, the first
+// one without a name; none of its calls would succeed.
 int find_entry(const char* name, void** function, int* found, const void* caller) {
   if (*name == '\0') note_own_runtime(caller);
   const bool own_runtime = has_own_runtime(caller);
@@ -70,7 +71,7 @@ TIDEMARK_PHANTOM_API int cuGetProcAddress(const char* name, void** function, int
 TIDEMARK_PHANTOM_API int cuGetProcAddress_v2(const char* name, void** function, int, std::uint64_t, int* found) {
   return find_entry(name, function, found, TIDEMARK_PHANTOM_CALLER);
 }
-// Tables of functions without names, by which a CUDA runtime talks to its driver.
+// Tables of functions without names, which a CUDA runtime uses to talk to its driver.
 TIDEMARK_PHANTOM_API int cuGetExportTable(const void** table, const void*) {
   note_own_runtime(TIDEMARK_PHANTOM_CALLER);
   *table = nullptr;
@@ -167,7 +168,7 @@ TIDEMARK_PHANTOM_API int cuCtxGetDevice(int* device) {
   *device = current_device();
   return kSuccess;
 }
-// CUlimit. The values at the start are those that the CUDA Programming Guide names.
+// CUlimit. The initial values are those of the CUDA Programming Guide.
 TIDEMARK_PHANTOM_API int cuCtxGetLimit(std::size_t* value, int limit) {
   if (limit < 0 || limit >= static_cast<int>(std::size(limits))) return kNotSupported;
   *value = limits[limit].load();

@@ -148,7 +148,7 @@ TIDEMARK_PHANTOM_API int cuPointerGetAttribute(void* data, int attribute, Device
   }
 }
 
-// As the driver does, it leaves alone what it has no value for.
+// Like the driver, it leaves outputs without a value unchanged.
 TIDEMARK_PHANTOM_API int cuPointerGetAttributes(unsigned count, const int* attributes, void** data,
                                                 DevicePointer pointer) {
   for (unsigned index = 0; index < count; ++index) cuPointerGetAttribute(data[index], attributes[index], pointer);

@@ -1,4 +1,4 @@
-// The driver's modules and launches, which Triton and other compilers use.
+// The driver's modules and launches, used by Triton and other compilers.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -35,7 +35,7 @@ TIDEMARK_PHANTOM_API int cuModuleLoad(Handle* module, const char* path) {
   struct stat facts {};
   if (!file || fstat(file.get(), &facts) != 0) return kFileNotFound;
   const auto bytes = static_cast<std::size_t>(facts.st_size);
-  std::string image(bytes + sizeof(std::uint64_t), '\0');  // some, even of an empty file
+  std::string image(bytes + sizeof(std::uint64_t), '\0');  // not empty, even for an empty file
   if (read(file.get(), image.data(), bytes) != facts.st_size) return kFileNotFound;
   return cuModuleLoadData(module, image.data());
 }

@@ -1,4 +1,4 @@
-// The driver's streams and events, which are the runtime's.
+// The driver's streams and events, forwarded to the runtime's.
 #include "phantom/gpu/abi.h"
 #include "phantom/gpu/capture.h"
 

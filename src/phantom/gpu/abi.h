@@ -1,17 +1,17 @@
-// The parts of CUDA's binary interface that the phantom GPU answers, in our own words.
+// The parts of CUDA's binary interface that the phantom GPU implements, declared independently.
 //
-// Enumerations are plain integers and handles plain pointers, as the calling convention passes them. Numbers are those
-// of CUDA's documentation; tests compare them with NVIDIA's headers where these are installed.
+// Enumerations are plain integers and handles plain pointers, as in the calling convention. Numbers are from CUDA's
+// documentation; tests compare them with NVIDIA's headers if these are installed.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
 
-/// Exports a function under its name in C, as a program that was linked with NVIDIA's library looks it up.
+/// Exports a function under its C name, as a program linked with NVIDIA's library looks it up.
 #define TIDEMARK_PHANTOM_API extern "C" __attribute__((visibility("default")))
 
-/// In a function of that kind: an address of the code that called it.
+/// In an exported function: an address in the calling code.
 #define TIDEMARK_PHANTOM_CALLER __builtin_return_address(0)
 
 namespace tidemark::phantom {
@@ -25,7 +25,7 @@ struct Dim3 {
   std::uint32_t z;
 };
 
-/// cudaError and CUresult, which agree in these numbers.
+/// cudaError and CUresult, which have these numbers in common.
 enum Status : int {
   kSuccess = 0,
   kInvalidValue = 1,
@@ -41,7 +41,7 @@ enum Status : int {
   kStreamCaptureUnsupported = 900,
 };
 
-/// cudaDeviceAttr and CUdevice_attribute, which agree: what of a device differs from one kind of GPU to another.
+/// cudaDeviceAttr and CUdevice_attribute, which are equal: the properties that differ between kinds of GPU.
 enum DeviceAttribute : int {
   kMultiprocessors = 16,
   kMemoryBusBits = 37,
@@ -80,7 +80,7 @@ struct FunctionAttributes {
   int preferred_shared_carveout;
 };
 
-/// cudaLaunchConfig_t and CUlaunchConfig begin alike for runtime and driver.
+/// The common beginning of cudaLaunchConfig_t and CUlaunchConfig.
 struct LaunchConfig {
   Dim3 grid;
   Dim3 block;
@@ -105,8 +105,7 @@ struct AllocationProperties {
   unsigned char flags[8];
 };
 
-/// For objects that hold nothing: programs compare handles and keep them as keys. A handle that no other object of the
-/// process has. Lock-free.
+/// A handle for objects without state: programs compare handles and use them as keys. Unique in the process. Lock-free.
 [[nodiscard]] inline Handle new_handle() {
   static std::atomic<std::uintptr_t> next{0x100000};
   return reinterpret_cast<Handle>(next.fetch_add(64, std::memory_order_relaxed));

@@ -43,7 +43,7 @@ char* align(char* address, std::size_t alignment) {
   return address + (round_up(value, alignment) - value);
 }
 
-// Readable and writable, so that small copies keep their bytes; a page that nobody touches takes no memory.
+// Readable and writable, so that small copies keep their bytes; untouched pages take no memory.
 void* map_pages(std::size_t bytes) {
   void* const start = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (start == MAP_FAILED) return nullptr;
@@ -85,7 +85,7 @@ void AddressSpace::mark(const char* start, std::size_t bytes, bool taken) {
   }
 }
 
-// As the driver does it: more than is needed, of which the ends that are not aligned go back.
+// Like the driver: maps more than is needed and unmaps the unaligned ends.
 AddressSpace::Region* AddressSpace::add_region(std::size_t bytes, std::size_t alignment) {
   alignment = std::max(alignment, kRegion);
   const std::size_t size = round_up(bytes, kRegion);
@@ -135,7 +135,7 @@ void AddressSpace::release(void* pointer, std::size_t bytes) {
 }
 
 AddressSpace& address_space() {
-  static auto* const kSpace = new AddressSpace;  // never destroyed: destructors of the program may still free
+  static auto* const kSpace = new AddressSpace;  // never destroyed: destructors of the program may still free memory
   return *kSpace;
 }
 

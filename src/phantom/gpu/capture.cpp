@@ -5,7 +5,7 @@
 namespace tidemark::phantom {
 namespace {
 
-std::atomic<int> capturing{0};  // captures that have begun and not ended
+std::atomic<int> capturing{0};  // captures in progress
 
 }  // namespace
 

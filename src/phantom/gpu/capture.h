@@ -1,4 +1,4 @@
-// The capture of CUDA graphs: which streams are capturing, and how many nodes a graph has.
+// The capture of CUDA graphs: the capturing streams, and the number of nodes of a graph.
 #pragma once
 
 #include <cstddef>
@@ -10,27 +10,27 @@
 
 namespace tidemark::phantom {
 
-/// A graph. It holds no work, as none is ever done.
+/// A graph. It contains no work, because none is executed.
 struct Graph {
   unsigned long long id = 0;  ///< of its capture, from 1
   std::size_t nodes = 0;
 };
 
-/// All captures of the process. Thread-safe; a question costs no lock while nothing captures.
+/// All captures of the process. Thread-safe; queries take no lock while nothing is captured.
 class Captures {
  public:
   /// A graph without nodes. The process owns it until destroy().
   [[nodiscard]] Graph* create();
   void destroy(Handle graph);
 
-  /// Starts a capture into `graph`, or into a new one. False when the stream captures already.
+  /// Starts a capture into `graph`, or into a new one. False if the stream is capturing already.
   bool begin(Handle stream, Handle graph);
-  /// Ends the capture that `stream` belongs to, for all its streams. None when there is none.
+  /// Ends the capture that `stream` belongs to, for all its streams. Null if there is none.
   [[nodiscard]] Graph* end(Handle stream);
-  /// The graph that `stream` captures into, or none.
+  /// The graph that `stream` captures into, or null.
   [[nodiscard]] Graph* of(Handle stream);
 
-  /// Counts a node when `stream` is capturing; says whether it is.
+  /// Counts a node if `stream` is capturing; returns whether it is.
   bool launch(Handle stream);
 
   // A stream that waits for an event of a capturing stream captures too.
@@ -41,8 +41,8 @@ class Captures {
  private:
   std::mutex mutex_;
   std::map<Graph*, std::unique_ptr<Graph>> graphs_;
-  std::map<Handle, Graph*> streams_;  // that capture
-  std::map<Handle, Graph*> events_;   // recorded by a stream while it captured
+  std::map<Handle, Graph*> streams_;  // capturing streams
+  std::map<Handle, Graph*> events_;   // recorded by a capturing stream
   unsigned long long last_id_ = 0;
 };
 

@@ -20,8 +20,8 @@ namespace tidemark::phantom {
 
 namespace {
 
-// NVIDIA does not document the format. The layout below is what the bytes of libtorch_cuda.so (CUDA 12.1 to 13.2) and
-// of files that nvcc writes show.
+// NVIDIA does not document the format. The layout below was derived from libtorch_cuda.so (CUDA 12.1 to 13.2) and from
+// files written by nvcc.
 
 struct Wrapper {
   std::uint32_t magic;
@@ -86,7 +86,7 @@ std::tuple<bool, std::uint32_t, int> fitness(const Entry& entry, std::uint32_t g
   return {true, entry.architecture, exactly ? 3 : (entry.flags & kFamily) != 0 ? 2 : 1};
 }
 
-// The bytes of an ELF file, which nothing but its headers tells.
+// The bytes of an ELF file; its size follows only from its headers.
 std::string_view elf_file_at(const void* image) {
   const auto* const start = static_cast<const char*>(image);
   const auto header = read<Elf64_Ehdr>(image);
@@ -110,14 +110,14 @@ std::optional<std::string> cubin_of(const Entry& entry, std::string_view bytes) 
 
 // NVIDIA does not document these; `cuobjdump -elf` names them.
 constexpr std::uint32_t kInfoSection = SHT_LOPROC;  // .nv.info of the file, .nv.info.KERNEL
-constexpr std::uint8_t kSizedValue = 4;             // a value whose number of bytes stands before it; others have 2
+constexpr std::uint8_t kSizedValue = 4;             // a value preceded by its number of bytes; others have 2
 constexpr std::uint8_t kMaxThreads = 0x05;
-constexpr std::uint8_t kCalledOutside = 0x0f;  // functions that are not in the file: vprintf, __assertfail
+constexpr std::uint8_t kCalledOutside = 0x0f;  // external functions: vprintf, __assertfail
 constexpr std::uint8_t kFrameSize = 0x11;
 constexpr std::uint8_t kRegisterCount = 0x2f;
 constexpr std::uint8_t kBarriers = 0x4c;
-constexpr std::uint8_t kEntry = 0x10;          // in st_other: a kernel, not a function that kernels call
-constexpr std::size_t kReservedShared = 1024;  // that the driver keeps of a block's shared memory
+constexpr std::uint8_t kEntry = 0x10;          // in st_other: a kernel, not a device function
+constexpr std::size_t kReservedShared = 1024;  // kept by the driver from a block's shared memory
 
 class Reader {
  public:
@@ -212,18 +212,18 @@ class Reader {
 
   std::string_view file_;
   Elf64_Ehdr header_;
-  // The format changed with CUDA 13; GPUs that came with CUDA 12.8 had it from the start.
+  // The format changed with CUDA 13; GPUs introduced with CUDA 12.8 had it from the start.
   bool newer_ = header_.e_ident[EI_ABIVERSION] >= 8;
   std::vector<Elf64_Shdr> sections_;
-  std::map<std::uint32_t, KernelNeeds> by_text_;    // by the number of the section that holds the kernel's code
+  std::map<std::uint32_t, KernelNeeds> by_text_;    // by the number of the section with the kernel's code
   std::map<std::uint32_t, KernelNeeds> by_symbol_;  // by the number of the kernel's symbol
-  std::size_t reserved_ = 0;  // of what a section of shared memory says, where the file reserves some
+  std::size_t reserved_ = 0;  // included in the size of a section of shared memory, if the file reserves some
 };
 
 }  // namespace
 
 std::optional<std::string> decompress_lz4(std::string_view block, std::size_t size) {
-  // No byte stands for more than 255: what a size says without so many is not reserved.
+  // One byte encodes at most 255 bytes: a size without that many bytes is not reserved.
   constexpr std::size_t kMaxSize = std::numeric_limits<int>::max();
   if (size / 255 > block.size() || size > kMaxSize || block.size() > kMaxSize) return std::nullopt;
   std::string out(size, '\0');

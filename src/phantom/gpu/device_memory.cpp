@@ -19,8 +19,8 @@ namespace {
 using Process = MemoryTable::Process;
 constexpr int kMaxProcesses = MemoryTable::kMaxProcesses;
 
-// Locks of a byte of the file belong to a process, and the kernel lifts them when it ends: byte 0 is that of the table,
-// the others say whose places are in use.
+// Locks of a byte of the file belong to a process, and the kernel releases them when it ends: byte 0 is the table's,
+// the others mark places in use.
 bool lock_byte(int file, int byte, short type, int command) {
   struct flock lock {};
   lock.l_type = type;
@@ -43,7 +43,7 @@ class DeviceMemory {
     if (mapped != MAP_FAILED) table_ = static_cast<MemoryTable*>(mapped);
   }
 
-  // The table while it is locked, with a place of this process.
+  // The locked table, with the place of this process.
   class Locked {
    public:
     explicit Locked(DeviceMemory& memory) : memory_(memory), lock_(memory.mutex_) {
@@ -98,7 +98,7 @@ class DeviceMemory {
  private:
   [[nodiscard]] bool is_alive(int place) const { return lock_byte(file_.get(), place + 1, F_WRLCK, F_GETLK); }
 
-  // A child of a fork gets a place of its own: locks are not inherited.
+  // A forked child gets its own place: locks are not inherited.
   void find_place() {
     if (own_ != nullptr && own_->number == getpid()) return;
     own_ = &alone_;
@@ -113,13 +113,13 @@ class DeviceMemory {
 
   std::mutex mutex_;
   ScopedFd file_;
-  MemoryTable* table_ = nullptr;  // none where no file can be had
+  MemoryTable* table_ = nullptr;  // null if the file could not be created
   Process* own_ = nullptr;
-  Process alone_{};  // where the table has no place
+  Process alone_{};  // used if the table has no free place
 };
 
 DeviceMemory& device_memory() {
-  static auto* const kMemory = new DeviceMemory;  // never destroyed: destructors of the program may still free
+  static auto* const kMemory = new DeviceMemory;  // never destroyed: destructors of the program may still free memory
   return *kMemory;
 }
 
@@ -140,7 +140,7 @@ bool take_memory(int device, std::uint64_t bytes) {
 void give_back_memory(int device, std::uint64_t bytes) {
   DeviceMemory::Locked table(device_memory());
   std::uint64_t& held = table.own().bytes[device];
-  held -= std::min(held, bytes);  // a child of a fork may free what its parent took
+  held -= std::min(held, bytes);  // a forked child may free memory that its parent took
 }
 
 void take_driver_memory(int device, std::uint64_t bytes) {

@@ -19,22 +19,22 @@ constexpr std::size_t kPiece = 2;  // MiB
 // The context's own memory, in the order in which it is taken.
 constexpr std::size_t kContext = 32;
 constexpr std::size_t kContextTables = 70;
-constexpr std::size_t kStacks = 414;       // of kernels that call nothing
-constexpr std::size_t kMovedStacks = 504;  // of kernels that may call assert() or printf()
+constexpr std::size_t kStacks = 414;       // for kernels without calls
+constexpr std::size_t kMovedStacks = 504;  // for kernels that may call assert() or printf()
 constexpr std::size_t kPrintfBuffer = 10;
-constexpr std::size_t kPrintfBufferBytes = 0x841000;  // of the device
+constexpr std::size_t kPrintfBufferBytes = 0x841000;  // in device memory
 constexpr std::size_t kCublasHandle = 64;
 constexpr int kCudnnHandlePieces = 4;
-// cuDNN's own libraries, which the first handle loads: for precompiled engines, heuristics, and engines compiled at run
-// time. They fill holes that regions would lie in.
+// cuDNN's own libraries, loaded with the first handle: for precompiled engines, heuristics, and engines compiled at run
+// time. They fill holes that regions would use.
 constexpr std::size_t kCudnnLibraries[] = {242, 66, 36};
 
 constexpr std::size_t kCodePiece = 2 * kMiB;
-// Of the first piece of code; the driver's own takes the rest. This and the sizes of cuBLAS's kernels were fitted to
-// when the driver took its second piece, in 58 programs.
+// In the first piece of code; the driver's own code takes the rest. This and the sizes of cuBLAS's kernels were fitted
+// to the times at which the driver took its second piece, in 58 programs.
 constexpr std::size_t kFirstCode = 340 * kKiB;
 
-// Code of cuBLAS's kernel for a product. Large results are computed in larger tiles, by other kernels: when each of 132
+// Code of cuBLAS's kernel for a product. Large results are computed in larger tiles, by other kernels: if each of 132
 // multiprocessors has more than a tile.
 constexpr long long kLargeSingleResult = 132LL * 128 * 64;
 constexpr long long kLargeHalfResult = 132LL * 128 * 96;
@@ -55,7 +55,8 @@ std::size_t code_of(const Product& product) {
   return (is_thin(product) ? 31 : 51) * kKiB;
 }
 
-// A profile without a context has no driver's memory either: `tidemark simulate` gives PyTorch's allocator all of it.
+// A profile without a context has no driver's memory either: `tidemark simulate` gives all memory to PyTorch's
+// allocator.
 void count_driver_memory(std::size_t bytes) {
   if (profile().context == 0) return;
   const int device = physical_device(current_device());
@@ -79,12 +80,12 @@ void DriverMemory::say(std::size_t bytes) const {
   if (listener_ != nullptr) listener_(bytes);
 }
 
-// Addresses alone.
+// Takes only addresses.
 void* DriverMemory::reserve(std::size_t mebibytes) {
   return addresses_.reserve(mebibytes * kMiB, kPiece * kMiB);
 }
 
-// Addresses, and memory of the device there.
+// Takes addresses and device memory.
 void* DriverMemory::take(std::size_t mebibytes) {
   say(mebibytes * kMiB);
   return reserve(mebibytes);
@@ -160,7 +161,8 @@ void DriverMemory::pin_host_memory() {
 }
 
 DriverMemory& driver_memory() {
-  static auto* const kMemory = new DriverMemory(address_space(), &count_driver_memory);  // as long as the address space
+  static auto* const kMemory = new DriverMemory(address_space(), &count_driver_memory);  // lives as long as the address
+                                                                                         // space
   return *kMemory;
 }
 

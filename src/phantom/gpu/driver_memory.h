@@ -1,5 +1,5 @@
-// What NVIDIA's driver and libraries take for themselves while a program runs: it decides where the program's own
-// memory lies.
+// Memory that NVIDIA's driver and libraries take for themselves at run time: it determines the addresses of the
+// program's own memory.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,14 @@
 
 namespace tidemark::phantom {
 
-/// A kernel's code, when it is launched for the first time.
+/// The code of a kernel at its first launch.
 struct LoadedKernel {
   std::size_t code_bytes = 0;
   bool prints = false;         ///< calls assert() or printf()
   bool module_prints = false;  ///< a kernel of the same file does
 };
 
-/// A matrix product, by what chooses cuBLAS's kernel.
+/// The properties of a matrix product that determine cuBLAS's kernel.
 struct Product {
   bool single = true;  ///< of float32
   bool by_lt = false;  ///< by cuBLASLt
@@ -29,13 +29,13 @@ struct Product {
   long long depth = std::numeric_limits<long long>::max();
 };
 
-/// Takes addresses in the order that was measured on an H200 with driver 580, cuBLAS 13.0 and cuDNN 9.19: the context,
-/// code in pieces of 2 MiB, the stacks of the kernels' threads, a buffer for printf(), and what handles of the
-/// libraries take. Thread-safe.
+/// Takes addresses in the order measured on an H200 with driver 580, cuBLAS 13.0 and cuDNN 9.19: the context, code in
+/// pieces of 2 MiB, the stacks of the kernels' threads, a buffer for printf(), and memory of the libraries' handles.
+/// Thread-safe.
 class DriverMemory {
  public:
-  /// Hears of device memory that is taken, by whatever runs on the calling thread's device. What the context has from
-  /// its creation is not said: the profile's context holds it.
+  /// Called for device memory that is taken on the calling thread's device. Not called for the context's initial
+  /// memory, which is in the profile's context size.
   using Listener = void (*)(std::size_t bytes);
 
   /// Creates the context.
@@ -62,12 +62,12 @@ class DriverMemory {
   void* stacks_;
   bool moved_stacks_ = false;
   bool printf_buffer_ = false;
-  bool library_memory_ = false;  // that cuBLAS and cuDNN share
+  bool library_memory_ = false;  // shared by cuBLAS and cuDNN
   bool host_memory_ = false;
   bool cudnn_loaded_ = false;
   bool code_taken_ = false;
-  std::size_t code_left_ = 0;                                   // of the newest piece of code
-  std::set<std::tuple<bool, bool, int, bool, bool>> products_;  // that kernels were loaded for
+  std::size_t code_left_ = 0;                                   // in the newest piece of code
+  std::set<std::tuple<bool, bool, int, bool, bool>> products_;  // products with loaded kernels
 };
 
 /// The driver's memory in this process. The first call creates the context.

@@ -23,8 +23,8 @@ namespace tidemark::phantom {
 namespace {
 
 struct FatBinary {
-  const void* wrapper;         // as registered; not used once there is a cubin
-  std::optional<Cubin> cubin;  // for the profile's GPU, without kernels where there is none; read when first asked for
+  const void* wrapper;         // as registered; unused once the cubin is read
+  std::optional<Cubin> cubin;  // for the profile's GPU, without kernels if there is none; read at first use
 };
 
 struct Kernel {
@@ -37,18 +37,18 @@ struct Kernels {
   std::mutex mutex;
   std::deque<FatBinary> binaries;
   std::vector<Kernel> kernels;
-  std::size_t indexed = 0;                              // kernels that are in the index
-  std::unordered_map<const void*, std::size_t> index;   // host function -> place in kernels; filled when first asked
-  std::unordered_map<const void*, int> dynamic_shared;  // what allow_dynamic_shared() was told
-  std::unordered_set<const void*> loaded;               // host functions that were launched
-  std::unordered_set<std::string> names;                // of kernels in modules without machine code
+  std::size_t indexed = 0;                              // kernels in the index
+  std::unordered_map<const void*, std::size_t> index;   // host function -> place in kernels; filled at first use
+  std::unordered_map<const void*, int> dynamic_shared;  // limits set by allow_dynamic_shared()
+  std::unordered_set<const void*> loaded;               // host functions of launched kernels
+  std::unordered_set<std::string> names;                // names of kernels in modules without machine code
 };
 
 thread_local const void* last_launch = nullptr;
 
-// glibc takes blocks that are larger than any that was given back from mmap(), and the others from its heap. With
-// NVIDIA's libraries, blocks of more than 3 MiB and less than 4 came from mmap() when programs had loaded PyTorch,
-// which decides where tensors of the host leave holes.
+// glibc gets blocks larger than any freed one from mmap(), and the others from its heap. With NVIDIA's libraries,
+// blocks of more than 3 MiB and less than 4 came from mmap() in programs that had loaded PyTorch, which determines
+// where host tensors leave holes.
 void raise_mmap_threshold() {
   void* volatile block = std::malloc(std::size_t{3} << 20);
   std::free(block);
@@ -59,7 +59,7 @@ Kernels& kernels() {
   return *kKernels;
 }
 
-// With the lock held.
+// Call it with the lock held.
 const Kernel* find(Kernels& all, const void* host) {
   for (; all.indexed < all.kernels.size(); ++all.indexed) all.index[all.kernels[all.indexed].host] = all.indexed;
   const auto found = all.index.find(host);
@@ -74,7 +74,7 @@ Cubin cubin_in(const void* image) {
   return cubin;
 }
 
-// With the lock held.
+// Call it with the lock held.
 const Cubin& cubin_of(FatBinary& binary) {
   if (!binary.cubin) binary.cubin = cubin_in(binary.wrapper);
   return *binary.cubin;
@@ -89,7 +89,7 @@ struct KernelCode {
   bool module_prints = false;
 };
 
-// With the lock held.
+// Call it with the lock held.
 KernelCode code_of(Kernels& all, const void* host) {
   KernelCode code;
   code.ptx_version = code.binary_version = profile().major * 10 + profile().minor;
@@ -120,16 +120,17 @@ KernelCode code_of(const void* host) {
   return code_of(all, host);
 }
 
-constexpr int kParts = 4;  // of a multiprocessor, which each hold whole warps
+constexpr int kParts = 4;  // of a multiprocessor, each with whole warps
 
-// From Hopper on, the barriers of a multiprocessor are counted: data-centre GPUs have two for each block, others one.
+// From Hopper on, a multiprocessor has a limited number of barriers: two for each block on data-centre GPUs, one on
+// others.
 int blocks_by_barriers(const Profile& gpu, int barriers) {
   if (gpu.major < 9 || barriers <= 0) return gpu.blocks_per_multiprocessor;
   const bool two = gpu.major == 9 || (gpu.major == 10 && gpu.minor != 1);
   return gpu.blocks_per_multiprocessor * (two ? 2 : 1) / barriers;
 }
 
-// Of shared memory, a block takes whole pieces, and what the driver keeps for each.
+// A block takes a multiple of this from shared memory, plus the driver's part for each block.
 std::size_t piece(const Profile& gpu) {
   return gpu.major >= 8 ? 128 : 256;
 }
@@ -248,7 +249,7 @@ int blocks_per_multiprocessor(const Profile& gpu, const KernelNeeds& kernel, int
   if (threads <= 0 || threads > 1024) return 0;
   const int warps = (threads + 31) / 32;
   const int held = warps_by_registers(gpu, kernel.registers);
-  // Whether a block fits is asked for the same number of warps in each part.
+  // Whether a block fits is checked with the same number of warps in each part.
   if ((warps + kParts - 1) / kParts * kParts > held && kernel.registers > 0) return 0;
   int blocks = std::min(gpu.blocks_per_multiprocessor, gpu.threads_per_multiprocessor / 32 / warps);
   if (kernel.registers > 0) blocks = std::min(blocks, held / warps);

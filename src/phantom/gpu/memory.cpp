@@ -29,33 +29,33 @@ struct Memory {
   std::uint64_t next_physical = 0x10000;
 };
 
-// What a file holds that stands for memory of another process.
+// The content of a file that stands for memory of another process.
 struct SharedMemory {
   std::uint32_t magic;
-  std::int32_t device;  // as the machine numbers it
+  std::int32_t device;  // number in the machine
 };
 constexpr std::uint32_t kSharedMagic = 0x6d656d74;
 
-// Never destroyed: destructors of the program may still free.
+// Never destroyed: destructors of the program may still free memory.
 Memory& memory() {
   static auto* const kMemory = new Memory;
   return *kMemory;
 }
 
-// What each request for memory begins with, before any lock is taken.
+// Called first for each request for memory, before a lock is taken.
 void note_request() {
   count_request();
   watch_training_steps();
 }
 
-// Whether the kernel that ran last answers a question that programs usually take as answered by yes: `all(...)`, and
-// `==` of a single element, which is what PyTorch makes of `(a == b).all()` then.
+// Whether the last kernel computes a truth value for which programs usually expect true: `all(...)`, and `==` of a
+// single element, which PyTorch makes of `(a == b).all()` then.
 bool usually_true(const char* kernel) {
   return std::strstr(kernel, "and_kernel_cuda") != nullptr || std::strstr(kernel, "CompareEqFunctor") != nullptr;
 }
 
-// The host reads what no kernel computed: what was copied there, else zeros. A single truth value is the one by which
-// programs go their usual way.
+// The host reads values that no kernel computed: data copied there, else zeros. A single truth value is the one with
+// which programs continue normally.
 void read_result(void* to, const void* from, std::size_t bytes) {
   count_read();
   if (bytes == 1 && usually_true(last_launched_kernel())) {

@@ -20,8 +20,8 @@ struct Pool {
   std::uint64_t peak_reserved = 0;
   std::uint64_t peak_used = 0;
   std::uint64_t threshold = 0;
-  std::uint64_t flags[3] = {1, 1, 1};             // which dependencies a pool may reuse memory over
-  std::map<std::uint64_t, std::size_t> physical;  // handles of what it took from the device
+  std::uint64_t flags[3] = {1, 1, 1};             // dependencies over which a pool may reuse memory
+  std::map<std::uint64_t, std::size_t> physical;  // handles of the memory taken from the device
 };
 
 struct Pools {
@@ -137,7 +137,7 @@ bool set_pool_attribute(Handle handle, int attribute, const void* value) {
       return true;
     case 6:
       pool->peak_reserved = pool->reserved;
-      return true;  // the only value that may be set is 0: it resets
+      return true;  // only 0 may be set, which resets it
     case 8:
       pool->peak_used = pool->used;
       return true;
@@ -155,8 +155,8 @@ void* symbol_address(const void* symbol) {
   Pools& all = pools();
   const std::lock_guard lock(all.mutex);
   void*& address = all.symbols[symbol];
-  // Variables of device code lie in what the driver loads with it, which the context's bytes hold: they take nothing
-  // here.
+  // Variables of device code are in memory that the driver loads with it, which is part of the context's size: they
+  // take nothing here.
   if (address == nullptr) address = reserve_addresses(kGranularity, kGranularity);
   return address;
 }

@@ -24,18 +24,18 @@ extern const char kTrainingStepsScript[];
 
 namespace {
 
-// `tidemark plan` ends the processes of a job at once. Where it is gone, this one ends by itself.
+// `tidemark plan` ends the processes of a job at once. If it is gone, this process ends by itself.
 constexpr std::chrono::minutes kTimeToBeEnded{1};
 
 std::atomic<bool> watched = false;
-std::atomic<pid_t> watched_process = 0;  // the hook is in children of a fork too, which may train on the CPU
+std::atomic<pid_t> watched_process = 0;  // forked children, which may train on the CPU, have the hook too
 
 template <typename Function>
 Function find(const char* name) {
   return reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
 }
 
-// A mark where each step begins: analyses take the steps from these.
+// Marks the beginning of each step: analyses use these steps.
 void mark_step(std::uint64_t number) {
   static const auto kMark = find<void (*)(const char*)>("tidemark_mark");
   if (kMark != nullptr) kMark(("Tidemark.step#" + std::to_string(number)).c_str());
@@ -50,7 +50,7 @@ void count(std::uint64_t steps, std::uint64_t idle_optimizers, int by_marks) {
   if (!is_last && steps + 1 > marked) mark_step(marked = steps + 1);
 }
 
-// Waits for its end with the GIL, so that no other thread of Python's goes on either.
+// Waits for the end of the process with the GIL, so that no other Python thread continues either.
 void stop() {
   if (getpid() != watched_process.load()) return;
   std::fflush(stdout);
@@ -63,7 +63,7 @@ void again() {
   watched.store(false);
 }
 
-// The script's function for marks of the program that name steps; it takes the GIL.
+// The script's function for marks that name steps; it takes the GIL.
 std::atomic<void (*)(int kind)> listener = nullptr;
 std::atomic<bool> marks_go_to_script = false;
 
@@ -76,7 +76,7 @@ void listen_in_script(void (*function)(int kind)) {
   listener.store(function);
 }
 
-// Names whose stem is that of the first one count: "step" may have a "batch" inside.
+// Names with the same stem as the first one count: "step" may have a "batch" inside.
 bool names_the_step(const char* name) {
   const StepName meaning = step_name_of(name);
   if (meaning != StepName::step && meaning != StepName::profiler_step) return false;
@@ -84,11 +84,11 @@ bool names_the_step(const char* name) {
   return step_stem(name) == kFirst;
 }
 
-// What the script makes of marks, for programs without Python, whose optimizers nothing tells of.
+// Steps from marks, for programs without Python, whose optimizers have no hook.
 class MarkedSteps {
  public:
   void mark(int kind) {
-    const std::lock_guard lock(mutex_);  // kept by the thread that waits in stop(), so that no other goes on marking
+    const std::lock_guard lock(mutex_);  // kept by the thread that waits in stop(), so that no other continues marking
     const bool completes = kind == kRangeEnd || (kind == kMoment && begun_);
     begun_ = kind == kMoment;
     if (completes) {
@@ -98,12 +98,12 @@ class MarkedSteps {
     }
     if (kind != kRangeEnd) begin_next();
   }
-  /// What was allocated before the first mark belongs to the first step.
+  /// Memory allocated before the first mark belongs to the first step.
   void begin() {
     const std::lock_guard lock(mutex_);
     begin_next();
   }
-  /// The program's end completes a step that a moment began.
+  /// The program's end completes a step that began with a moment.
   void end() {
     const std::lock_guard lock(mutex_);
     if (begun_) count_steps(++steps_, 0, true);
@@ -117,9 +117,9 @@ class MarkedSteps {
   static constexpr int kMoment = 0;
   static constexpr int kRangeEnd = 2;
   std::mutex mutex_;
-  std::uint64_t steps_ = 0;   // that are complete
-  std::uint64_t marked_ = 0;  // the latest that has begun
-  bool begun_ = false;        // a moment was marked at which a step begins
+  std::uint64_t steps_ = 0;   // completed steps
+  std::uint64_t marked_ = 0;  // the latest step that has begun
+  bool begun_ = false;        // a moment that begins a step was marked
 };
 
 // Never destroyed: threads may mark while the process ends.
@@ -142,9 +142,8 @@ std::string address(Function* function) {
   return std::to_string(reinterpret_cast<std::uintptr_t>(function));
 }
 
-// Calls the function on a thread of its own, while the calling one waits, which gives up the GIL if it has it. CPython
-// calls the program's signal handlers on its main thread alone: what they raise cannot reach Python code of ours
-// elsewhere.
+// Calls the function on a new thread, while the calling one waits, which releases the GIL if it holds it. CPython calls
+// the program's signal handlers only on its main thread: their exceptions cannot reach Python code on another one.
 template <typename Function>
 void run_aside(const Function& function) {
   const auto has_gil = find<int (*)()>("PyGILState_Check");
@@ -156,7 +155,7 @@ void run_aside(const Function& function) {
   if (state != nullptr) take(state);
 }
 
-// With the GIL.
+// Call it with the GIL.
 bool is_audited() {
   return tidemark::is_audited(
       {find<int (*)(const char*, const char*, ...)>("PySys_Audit"), find<void* (*)()>("PyErr_NoMemory"),
@@ -164,7 +163,7 @@ bool is_audited() {
        find<void* (*)(const char*)>("PySys_GetObject"), find<void* (*)(void*, const char*)>("PyDict_GetItemString")});
 }
 
-// The names of the script are its own, not those of __main__.
+// The script has its own namespace, not __main__'s.
 void run_script() {
   const auto take = find<int (*)()>("PyGILState_Ensure");
   const auto release = find<void (*)(int)>("PyGILState_Release");
@@ -182,7 +181,7 @@ void run_script() {
   release(state);
 }
 
-// As Py_AddPendingCall wants it.
+// The signature required by Py_AddPendingCall.
 int run_script_aside(void* /*argument*/) {
   run_aside(run_script);
   return 0;
@@ -190,7 +189,7 @@ int run_script_aside(void* /*argument*/) {
 
 }  // namespace
 
-/// Called by the library that records, for each mark of the program.
+/// The recording library calls this for each mark of the program.
 TIDEMARK_PHANTOM_API void tidemark_on_mark(int kind, const char* name) {
   const auto function = listener.load();
   if (function == nullptr || getpid() != watched_process.load() || !names_the_step(name)) return;
@@ -208,10 +207,10 @@ void watch_training_steps() {
   if (is_initialized == nullptr) return count_marks_alone();
   if (add_pending == nullptr || is_initialized() == 0) return;
   if (syscall(SYS_gettid) != getpid()) {
-    // The main thread may wait for the one that trains.
+    // The main thread may wait for the training thread.
     thread_without_signals(run_script).detach();
   } else if (add_pending(run_script_aside, nullptr) != 0) {
-    again();  // too many are waiting
+    again();  // the queue is full
   }
 }
 

@@ -1,6 +1,6 @@
 # Counts the training steps of a planned program, and ends it with its last one. Runs inside the program, with its GIL, on a
-# thread of its own: training_steps.cpp starts it. Only after_step() runs on the program's threads: what is raised in it comes
-# from the program's signal handlers, and is not caught.
+# thread of its own: training_steps.cpp starts it. Only after_step() runs on the program's threads: exceptions in it come from
+# the program's signal handlers, and are not caught.
 from __future__ import annotations
 
 import atexit
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-# As PyTorch itself waits for its backward threads.
+# As long as PyTorch itself waits for its backward threads.
 SECONDS_TO_END = 10
 
-# An optimizer that made no step for so many training steps takes no part any more, and none waits for it.
+# An optimizer without a step for this many training steps is ignored, and not waited for.
 PATIENCE = 16
 
 # Kinds of marks.
@@ -27,7 +27,7 @@ MOMENT, RANGE_BEGIN, RANGE_END = 0, 1, 2
 
 
 def parameters_of(optimizer: Any) -> list[Any]:
-    """None of a program's own class that is not set up yet. Runs none of its code, and catches nothing: see after_step()."""
+    """Empty if an object of a program's own class is not set up yet. Runs none of its code, and catches nothing."""
     groups = object.__getattribute__(optimizer, "__dict__").get("param_groups")
     if not isinstance(groups, list):
         return []
@@ -35,32 +35,32 @@ def parameters_of(optimizer: Any) -> list[Any]:
 
 
 class TrainingSteps:
-    """Training steps out of calls of Optimizer.step(), and where there is no optimizer, out of the program's marks.
+    """Counts training steps from calls of Optimizer.step(), or without an optimizer, from the program's marks.
 
-    A training step is complete when every optimizer that takes part has made its own step: of a GAN both networks', of
-    optimizers in backward hooks all of them. Where one steps more often than another, its steps count, and the last
-    training step is complete when the other has followed.
+    A training step is complete when every active optimizer has made its own step: both networks' in a GAN, all of them with
+    optimizers in backward hooks. If one steps more often than another, its steps count, and the last training step is
+    complete when the other has followed.
     """
 
     def __init__(self, optimizer_class: type, limit: int) -> None:
         self.optimizer_class = optimizer_class
-        self.limit = limit  # 0: none
-        self.count = 0  # complete training steps
+        self.limit = limit  # 0: no limit
+        self.count = 0  # completed training steps
         self.idle = 0  # optimizers that have parameters of their own on a GPU, and made no step
-        self.under_way: set[int] = set()  # those that have stepped in the training step under way, by id()
-        # Optimizer -> complete training steps when it stepped last.
+        self.under_way: set[int] = set()  # optimizers that have stepped in the current training step, by id()
+        # Optimizer -> completed training steps at its latest step.
         self.latest: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()
-        self.seen: weakref.WeakSet[Any] = weakref.WeakSet()  # optimizers, as of the latest search
+        self.seen: weakref.WeakSet[Any] = weakref.WeakSet()  # optimizers found by the latest search
         self.asked = 0  # steps after which idle ones were counted
-        self.by_marks = False  # the complete steps are those that the program marks
-        self.begun = False  # a moment was marked at which a step begins
+        self.by_marks = False  # the program's marks determine the steps
+        self.begun = False  # a moment that begins a step was marked
         self.listener: object = None  # keeps the C function alive that is called for marks
 
     def stepped(self, optimizer: Any) -> bool:
         """Whether the call completes a training step."""
-        if self.by_marks:  # they were of something else, such as an evaluation before the training
+        if self.by_marks:  # the marks were of something else, such as an evaluation before the training
             self.by_marks, self.count = False, 0
-        if id(optimizer) in self.under_way:  # again: the one before went without the others
+        if id(optimizer) in self.under_way:  # again: the previous training step was without the others
             self.complete()
         self.under_way.add(id(optimizer))
         self.latest[optimizer] = self.count
@@ -68,7 +68,7 @@ class TrainingSteps:
             if id(other) not in self.under_way and self.count - at < PATIENCE:
                 return False
         if self.count < self.limit + PATIENCE:
-            # A search looks at all that the program has, so it is made ever more seldom; before the last step it decides.
+            # A search walks all objects of the program, so it becomes less frequent; before the last step it is always made.
             self.asked += 1
             self.idle = self.count_idle(search=self.asked & (self.asked - 1) == 0 or self.count + 1 == self.limit)
             if self.idle:
@@ -77,10 +77,10 @@ class TrainingSteps:
         return True
 
     def marked(self, kind: int) -> bool:
-        """Whether a mark of the program's that names a step completes one: the end of a range, or the moment at which the next
+        """Whether a mark of the program that names a step completes one: the end of a range, or the moment at which the next
         begins.
 
-        Optimizers tell more surely: an evaluation may mark its steps too.
+        Optimizers are more reliable: an evaluation may mark its steps too.
         """
         if self.latest or (self.count < PATIENCE and self.count_idle(search=True)):
             return False
@@ -115,7 +115,7 @@ class TrainingSteps:
 
 
 def is_inside_another(frame: FrameType | None) -> bool:
-    """Whether the step() whose hook's caller is `frame` was called by another optimizer's, which wraps it."""
+    """Whether the step() whose hook's caller is `frame` was called by the step() of another optimizer, which wraps it."""
     code = frame.f_code if frame else None
     while frame := frame and frame.f_back:
         if frame.f_code is code:
@@ -137,15 +137,15 @@ def has_backward_threads() -> bool:
 def end_backward_threads() -> None:
     """Ends PyTorch's backward threads before the interpreter ends.
 
-    They give back Python objects when backward() has returned. Where nothing has to wait for a GPU, that may be when the
-    interpreter ends, which ends a thread that wants the GIL, within C++: that aborts the program. Functions that the program
-    registered with atexit before it used the GPU come later, and can make no backward pass.
+    They release Python objects after backward() has returned. If nothing waits for a GPU, that may be while the interpreter
+    ends, which ends threads that request the GIL, inside C++: that aborts the program. Functions that the program registered
+    with atexit before it used the GPU run later, and cannot make a backward pass.
     """
     if not has_backward_threads():
         return
     torch: Any = sys.modules["torch"]
     folder = os.path.dirname(torch.__file__)
-    library = ctypes.CDLL(os.path.join(folder, "lib", "libtorch_cpu.so"))  # calls give the GIL away
+    library = ctypes.CDLL(os.path.join(folder, "lib", "libtorch_cpu.so"))  # calls release the GIL
     find_engine = getattr(library, "_ZN5torch8autograd6Engine18get_default_engineEv", None)
     stop_engine = getattr(library, "_ZN5torch8autograd6Engine4stopEv", None)
     if find_engine is None or stop_engine is None:
@@ -161,8 +161,8 @@ def end_backward_threads() -> None:
 def start(limit: int, count_at: int, stop_at: int, again_at: int, listen_at: int) -> None:
     """Registers the hook of optimizers, and ends the program after `limit` training steps (0: never).
 
-    The addresses are those of C functions: count(steps, idle, by marks), stop(), again(), for when PyTorch is not there yet,
-    and listen(function), which is called for marks.
+    The arguments are addresses of C functions: count(steps, idle, by marks), stop(), again(), if PyTorch is not loaded yet,
+    and listen(function), which sets the function that is called for marks.
     """
     optim: Any = sys.modules.get("torch.optim.optimizer")
     register = getattr(optim, "register_optimizer_step_post_hook", None)
@@ -181,7 +181,7 @@ def start(limit: int, count_at: int, stop_at: int, again_at: int, listen_at: int
             for stream in (sys.stdout, sys.stderr):
                 try:
                     stream.flush()
-                except Exception:  # closed, or none
+                except Exception:  # closed, or None
                     pass
             stop()
 
@@ -196,7 +196,7 @@ def start(limit: int, count_at: int, stop_at: int, again_at: int, listen_at: int
         end_backward_threads()
 
     atexit.register(at_exit)
-    after_step._torchdynamo_disable = True  # type: ignore[attr-defined]  # where step() is compiled
+    after_step._torchdynamo_disable = True  # if step() is compiled
     count(0, 0, False)
     register(after_step)
     steps.listener = listener(lambda kind: counted(steps.marked(kind)))

@@ -23,7 +23,7 @@
 namespace tidemark::phantom {
 namespace {
 
-// Where no file can be had, what is counted goes nowhere.
+// If the file cannot be created, the counts are lost.
 UsageFile* map_file() {
   static UsageFile nowhere{};
   const std::string path = std::string(phantom_folder()) + "/usage." + std::to_string(getpid());
@@ -41,7 +41,7 @@ UsageFile& usage() {
   return *kUsage;
 }
 
-// The path of the library whose code has the address; empty where none has.
+// The path of the library that contains the address; empty if there is none.
 std::string library_at(const void* address) {
   Dl_info found{};
   return address != nullptr && dladdr(address, &found) != 0 && found.dli_fname != nullptr ? found.dli_fname : "";
@@ -53,13 +53,13 @@ std::set<std::string>& own_runtimes() {
   return *kLibraries;
 }
 
-// The status that a library's callers take for "this failed".
+// The status with which a function of this library reports failure.
 int failure_of(const char* function) {
   struct Library {
     const char* prefix;
     int status;
   };
-  // cuSPARSELt before cuSPARSE, cuBLASLt is as cuBLAS; whatever is left is the driver's or the runtime's.
+  // cuSPARSELt comes before cuSPARSE, cuBLASLt is like cuBLAS; all others are the driver's or the runtime's.
   constexpr Library kLibraries[] = {{"cublas", 15 /* CUBLAS_STATUS_NOT_SUPPORTED */},
                                     {"cudnn", 3000 /* CUDNN_STATUS_NOT_SUPPORTED */},
                                     {"cusparse", 10 /* CUSPARSE_STATUS_NOT_SUPPORTED */},
@@ -76,7 +76,7 @@ int failure_of(const char* function) {
   return kNotSupported;
 }
 
-// nvrtcGetErrorString, cusparseGetErrorName. The driver's own write it to where an argument points, and have answers.
+// nvrtcGetErrorString, cusparseGetErrorName. The driver's own write it to a pointer argument, and are implemented.
 bool returns_text(std::string_view function) {
   return function.ends_with("GetErrorString") || function.ends_with("GetErrorName");
 }
@@ -126,7 +126,7 @@ std::optional<std::size_t> count_taken(const void* caller, int device, std::uint
   const std::string path = library_at(caller);
   const std::string name = path.substr(path.rfind('/') + 1);
   if (name.empty() || name.starts_with("libc10_cuda.so")) return std::nullopt;
-  // What is recorded has hooks before the calls of libc10_cuda (collect/process/driver/allocator_calls.cpp).
+  // With recording, hooks come before the calls of libc10_cuda (collect/process/driver/allocator_calls.cpp).
   if (name.starts_with("libtidemark_preload.so")) return std::nullopt;
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
@@ -147,7 +147,7 @@ std::optional<std::size_t> count_taken(const void* caller, int device, std::uint
 void count_returned(std::optional<std::size_t> library, std::uint64_t bytes) {
   if (!library) return;
   LibraryMemory& counted = usage().libraries[*library];
-  counted.bytes -= std::min(counted.bytes.load(), bytes);  // a child of a fork may free what its parent took
+  counted.bytes -= std::min(counted.bytes.load(), bytes);  // a forked child may free memory that its parent took
 }
 
 void note_own_runtime(const void* caller) {
@@ -174,15 +174,15 @@ void count_estimate(Estimate kind, const std::string& name) {
   if (seen.insert(name).second) usage().estimates[index].fetch_add(1, std::memory_order_relaxed);
 }
 
-/// What the stand-ins call for every function without an answer: says its name, returns its library's status for
-/// failure. A function that returns the text of a status returns one.
+/// The stand-ins call this for every function without an implementation: prints its name, returns its library's status
+/// for failure. A function that returns the text of a status returns a text.
 TIDEMARK_PHANTOM_API std::intptr_t tidemark_phantom_unanswered(const char* function) {
   if (returns_text(function)) return reinterpret_cast<std::intptr_t>("a call without an answer of the phantom GPU");
   count_unanswered(function);
   return failure_of(function);
 }
 
-/// What the stand-ins call for functions that create an object: writes a handle that no other object has.
+/// The stand-ins call this for functions that create an object: writes a unique handle.
 TIDEMARK_PHANTOM_API int tidemark_phantom_create_handle(Handle* handle) {
   *handle = new_handle();
   return kSuccess;

@@ -1,5 +1,5 @@
-// What a planned program did that decides how far its plan can be trusted: results that it read, calls that had no
-// answer, sizes that are estimates.
+// Actions of a planned program that limit the accuracy of its plan: results that it read, calls without an
+// implementation, estimated sizes.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace tidemark::phantom {
 
-/// Counts a copy from a device to the host: what the program does with it depends on values that no kernel computed.
+/// Counts a copy from a device to the host: the program's further actions depend on values that no kernel computed.
 /// Lock-free, allocates nothing.
 void count_read();
 
@@ -23,28 +23,28 @@ void count_communicator();
 /// Counts device memory that the driver and its libraries took beside the context; `device` as the machine numbers it.
 void count_driver_bytes(int device, std::uint64_t bytes);
 
-/// Says how many training steps are complete, how many optimizers have made none so far, and whether the steps are
-/// those that the program marks itself.
+/// Sets the number of completed training steps, of optimizers without a step so far, and whether the program's own
+/// marks determine the steps.
 void count_steps(std::uint64_t steps, std::uint64_t idle_optimizers, bool by_marks);
 
-/// Says that the last training step is complete, and that this process waits to be ended.
+/// Records that the last training step is complete, and that this process waits to be ended.
 void say_stopped();
 
-/// Counts a call that the phantom GPU has no answer for, and says its name once on stderr. Thread-safe.
+/// Counts a call without an implementation, and prints its name once on stderr. Thread-safe.
 void count_unanswered(const char* function);
 
-/// Counts device memory for the library that `caller`, an address of its code, lies in; PyTorch's allocator is none.
-/// What count_returned() takes back. Thread-safe.
+/// Counts device memory for the library that contains the address `caller`, except for PyTorch's allocator. Returns the
+/// argument for count_returned(). Thread-safe.
 [[nodiscard]] std::optional<std::size_t> count_taken(const void* caller, int device, std::uint64_t bytes);
 void count_returned(std::optional<std::size_t> library, std::uint64_t bytes);
 
-/// Notes that the library of `caller` has a CUDA runtime of its own, linked statically or of another version, and says
-/// so once on stderr. Thread-safe.
+/// Records that the library of `caller` has its own CUDA runtime, linked statically or of another version, and prints
+/// it once on stderr. Thread-safe.
 void note_own_runtime(const void* caller);
-/// Whether that was noted of the library of `caller`.
+/// Whether that was recorded for the library of `caller`.
 [[nodiscard]] bool has_own_runtime(const void* caller);
 
-/// Counts an operation whose workspace is an estimate, or a kernel whose machine code is not known, once for each name.
+/// Counts an operation with an estimated workspace, or a kernel with unknown machine code, once for each name.
 /// Thread-safe.
 void count_estimate(Estimate kind, const std::string& name);
 

@@ -1,5 +1,5 @@
-// What a planned process writes for the plan: a file of fixed size in the phantom's folder, mapped by the process, so
-// that it holds whatever the process did until its end.
+// Data that a planned process writes for the plan: a file of fixed size in the phantom's folder, mapped by the process,
+// so that it is complete up to the process's end.
 #pragma once
 
 #include <atomic>
@@ -10,15 +10,15 @@
 
 namespace tidemark::phantom {
 
-/// What was estimated.
+/// The kind of an estimate.
 enum class Estimate : std::uint8_t { cudnn_workspace, cusolver_workspace, cufft_workspace, kernel };
 inline constexpr std::size_t kEstimates = 4;
 
 /// Device memory that a library took itself, without PyTorch's allocator.
 struct LibraryMemory {
-  char name[60];                     ///< of its file, ends in a zero byte; empty: the place is free
-  std::int32_t device;               ///< as the machine numbers it
-  std::atomic<std::uint64_t> bytes;  ///< now
+  char name[60];                     ///< of its file, zero-terminated; empty: the place is free
+  std::int32_t device;               ///< number in the machine
+  std::atomic<std::uint64_t> bytes;  ///< current
   std::atomic<std::uint64_t> peak_bytes;
 };
 
@@ -34,15 +34,16 @@ struct UsageFile {
   std::atomic<std::uint64_t> reads;                  ///< copies from a device to the host
   std::atomic<std::uint64_t> estimates[kEstimates];  ///< by Estimate: different operations or kernels
   std::atomic<std::uint64_t> requests;               ///< for device memory
-  std::atomic<std::uint64_t> steps;                  ///< training steps that were complete
-  std::atomic<std::uint64_t> idle_optimizers;  ///< that made no step though they have parameters of their own on a GPU
+  std::atomic<std::uint64_t> steps;                  ///< completed training steps
+  std::atomic<std::uint64_t> idle_optimizers;  ///< optimizers without a step although they have parameters of their own
+                                               ///< on a GPU
   std::atomic<std::uint32_t> stopped;          ///< 1: the last training step is complete, the process waits for its end
-  std::atomic<std::uint32_t> communicators;    ///< of NCCL that the process joined
-  std::atomic<std::uint64_t> driver_bytes[kMaximumDevices];  ///< of each device, taken by the driver and its libraries
-  std::atomic<std::uint32_t> steps_by_marks;                 ///< 1: the steps are those that the program marks itself
-  char names[kMaxNames][kNameBytes];  ///< functions without an answer, each once; ends in a zero byte
+  std::atomic<std::uint32_t> communicators;    ///< NCCL communicators that the process joined
+  std::atomic<std::uint64_t> driver_bytes[kMaximumDevices];  ///< for each device, taken by the driver and its libraries
+  std::atomic<std::uint32_t> steps_by_marks;                 ///< 1: the program's own marks determine the steps
+  char names[kMaxNames][kNameBytes];  ///< functions without an implementation, each once; zero-terminated
   LibraryMemory libraries[kMaxLibraries];
-  char own_runtime[256];  ///< path of a library that has a CUDA runtime of its own, ends in a zero byte; or empty
+  char own_runtime[256];  ///< path of a library that has its own CUDA runtime, zero-terminated; or empty
 };
 
 }  // namespace tidemark::phantom

@@ -15,12 +15,12 @@ namespace {
 
 constexpr std::size_t kNearest = 3;
 constexpr double kWeightOfFilter = 8;
-constexpr double kWeightOfKind = 64;  // of another layout, or elements of another size
+constexpr double kWeightOfKind = 64;  // for another layout, or elements of another size
 
 using Position = std::array<double, 16>;
 
-// Where a convolution lies among others. A depth counts as more height, and only the height and width of the filter
-// count.
+// The coordinates of a convolution for distances. A depth counts as more height, and only the height and width of the
+// filter count.
 Position position_of(const Convolution& convolution) {
   Position position = {};
   std::size_t next = 0;
@@ -53,7 +53,7 @@ double distance(const Position& one, const Position& other) {
 
 struct Measured {
   Position position;
-  std::array<double, 3> workspaces;  // for each byte of the tensors
+  std::array<double, 3> workspaces;  // per byte of the tensors
 };
 
 std::vector<Measured> measured_positions() {
@@ -74,7 +74,7 @@ std::vector<Measured> measured_positions() {
 std::uint64_t estimate(const Convolution& convolution) {
   static const auto* const kPositions = new std::vector<Measured>(measured_positions());
   const Position position = position_of(convolution);
-  std::vector<std::pair<double, double>> measured;  // distance; workspace for each byte of the tensors
+  std::vector<std::pair<double, double>> measured;  // distance; workspace per byte of the tensors
   for (const Measured& other : *kPositions)
     measured.emplace_back(distance(position, other.position),
                           other.workspaces[static_cast<std::size_t>(convolution.pass)]);
@@ -101,7 +101,7 @@ extern const char kMeasuredConvolutions[];  // cudnn_9_19_sm90.txt
 
 namespace {
 
-// Takes the word before the next separator off the text.
+// Removes and returns the word before the next separator.
 std::string_view take_word(std::string_view& text) {
   const std::string_view word = text.substr(0, text.find_first_of(" :,"));
   text.remove_prefix(std::min(text.size(), word.size() + 1));
@@ -116,7 +116,7 @@ Number take_number(std::string_view& text) {
   return number;
 }
 
-// `float nchw 3 224 224 64 7 7 2 2 3 3 1 1 1`, as layer_key() writes it.
+// `float nchw 3 224 224 64 7 7 2 2 3 3 1 1 1`, as written by layer_key().
 Convolution read_shape(std::string_view key) {
   Convolution shape;
   shape.type = type_named(take_word(key));

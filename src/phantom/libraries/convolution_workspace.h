@@ -1,4 +1,4 @@
-// The workspaces that cuDNN takes for convolutions.
+// Workspaces of cuDNN's convolutions.
 #pragma once
 
 #include <array>
@@ -20,15 +20,15 @@ struct MeasuredLayer {
 
 struct ConvolutionWorkspace {
   std::uint64_t bytes = 0;
-  bool measured = false;  ///< exactly this convolution was measured; otherwise `bytes` is an estimate
+  bool measured = false;  ///< this convolution was measured; otherwise `bytes` is an estimate
 };
 
 /// The workspace with cuDNN 9.19 on a GPU of compute capability 9.0, where convolutions were measured. Thread-safe.
 ///
-/// What was not measured is estimated: of the three measured convolutions of the same pass that are nearest (the sum of
-/// the logarithms by which batch, channels, outputs, height and width differ, plus eight times that of the other
-/// numbers), the median of workspace / tensor_bytes(), times the own tensor_bytes(). How well that does for each of the
-/// 4199 measured ones, left out of the table alone, then together with all batch sizes of its layer:
+/// Other convolutions are estimated: from the three nearest measured convolutions of the same pass (by the sum of the
+/// logarithms by which batch, channels, outputs, height and width differ, plus eight times that sum for the other
+/// numbers), the median of workspace / tensor_bytes(), times the convolution's own tensor_bytes(). Accuracy for each of
+/// the 4199 measured ones, left out of the table alone, then together with all batch sizes of its layer:
 ///
 ///   pass              within 1% of the tensors' bytes    within 10%    mean error    sum of all estimates
 ///   forward           88%, 83%                           92%, 88%      5%, 10%       -0.4%, -4.3%

@@ -1,4 +1,4 @@
-// cuBLAS and cuBLASLt. Products are not computed; what a program asks for, it is told.
+// cuBLAS and cuBLASLt. Products are not computed; every call succeeds.
 #include <cstring>
 
 #include "phantom/gpu/abi.h"
@@ -57,7 +57,7 @@ TIDEMARK_PHANTOM_API int cublasLtMatmulAlgoGetHeuristic(Handle, Handle, Handle, 
   return 0;
 }
 
-// Factorizations of many matrices say on the host which argument was wrong: none.
+// Factorizations of many matrices report on the host which argument was wrong: none.
 #define TIDEMARK_BATCHED(type)                                                                                       \
   TIDEMARK_PHANTOM_API int cublas##type##geqrfBatched(Handle, int, int, void*, int, void*, int* wrong, int) {        \
     *wrong = 0;                                                                                                      \
@@ -72,7 +72,7 @@ TIDEMARK_BATCHED(S)
 TIDEMARK_BATCHED(D)
 TIDEMARK_BATCHED(C)
 TIDEMARK_BATCHED(Z)
-// Products, as far as the driver loads code for them.
+// Products, for the code that the driver loads for them.
 namespace {
 
 constexpr int kSingle = 0;  // CUDA_R_32F

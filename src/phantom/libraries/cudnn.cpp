@@ -16,11 +16,11 @@ namespace {
 
 enum class NormalizationPass : std::uint8_t { forward, backward };
 
-/// Of images whose channels come last.
+/// For images in channels-last layout.
 struct BatchNormalization {
   int type = 0;  ///< cudnnDataType_t of the images
   std::uint64_t channels = 0;
-  std::uint64_t rows = 0;  ///< all other sizes: batch times height times width
+  std::uint64_t rows = 0;  ///< product of all other sizes: batch, height, width
 };
 
 struct NormalizationWorkspace {
@@ -28,7 +28,7 @@ struct NormalizationWorkspace {
   bool measured = false;  ///< such images were measured; otherwise `bytes` is an estimate by the same formula
 };
 
-// Each tile, so many channels wide and so many rows long, leaves two sums for each channel, and forward a word.
+// Each tile, of this many channels and rows, leaves two sums for each channel, and in the forward pass a word.
 struct Tile {
   std::uint64_t channels;
   std::uint64_t rows;
@@ -50,8 +50,8 @@ bool is_measured(const BatchNormalization& batch) {
   return is_measured_cudnn() && type && (batch.channels % 8 == 0 || batch.channels == 3 || batch.channels == 30);
 }
 
-// With cuDNN 9.19 on an H200, in float32 and float16, channels that are a multiple of 8, 3 or 30: formulas that equal
-// all 416 workspaces that were measured, of up to 8.4 million rows. No reserve is taken there.
+// With cuDNN 9.19 on an H200, in float32 and float16, channels that are a multiple of 8, 3 or 30: the formulas equal
+// all 416 measured workspaces, of up to 8.4 million rows. There is no reserve space.
 NormalizationWorkspace normalization_workspace(const BatchNormalization& batch, NormalizationPass pass) {
   const Tile tile = tile_of(batch, pass);
   const std::uint64_t columns = pieces(batch.channels, tile.channels);
@@ -68,15 +68,15 @@ constexpr std::size_t kImageSizes = 4;
 
 struct TensorDescriptor {
   int type = 0;            // cudnnDataType_t
-  std::vector<int> sizes;  // batch, channels, and those of an image
+  std::vector<int> sizes;  // batch, channels, and image sizes
 };
 
 void count_batch_normalization(std::string what) {
   count_estimate(Estimate::cudnn_workspace, what.insert(0, "batch normalization "));
 }
 
-// As measured, contiguous images take neither workspace nor reserve. The persistent mode is that of images whose
-// channels come last; the mode of vectors was not measured.
+// As measured, contiguous images take neither workspace nor reserve space. The persistent mode is used for
+// channels-last images; the per-activation mode was not measured.
 int answer_batch_normalization(int mode, const TensorDescriptor* images, NormalizationPass pass, std::size_t* bytes) {
   *bytes = 0;
   const bool known = images != nullptr && images->sizes.size() > 1;
@@ -146,7 +146,7 @@ TIDEMARK_PHANTOM_API int cudnnGetBatchNormalizationForwardTrainingExWorkspaceSiz
                                                                                   std::size_t* bytes) {
   return answer_batch_normalization(mode, images, NormalizationPass::forward, bytes);
 }
-// What was measured takes none; what was not is counted with the workspace.
+// The measured cases take none; in other cases it is counted with the workspace.
 TIDEMARK_PHANTOM_API int cudnnGetBatchNormalizationTrainingExReserveSpaceSize(Handle, int, int, Handle, Handle,
                                                                               std::size_t* bytes) {
   *bytes = 0;

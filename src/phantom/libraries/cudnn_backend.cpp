@@ -1,4 +1,4 @@
-// cuDNN's backend API: graphs of operations, engines that execute them, and the workspace that a plan asks for.
+// cuDNN's backend API: graphs of operations, engines that execute them, and the workspace of a plan.
 #include <dlfcn.h>
 
 #include <algorithm>
@@ -22,15 +22,15 @@ namespace {
 
 struct CudnnGraph {
   std::vector<int> operations;             ///< cudnnBackendDescriptorType_t of each
-  std::optional<Convolution> convolution;  ///< the one among them
-  std::uint64_t summed_elements = 0;  ///< of tensors whose matrices are summed, such as gradients of heads in a group
+  std::optional<Convolution> convolution;  ///< the convolution among them
+  std::uint64_t summed_elements = 0;       ///< of tensors with summed matrices, such as gradients of heads in a group
 };
 
-/// As PyTorch starts with them.
+/// PyTorch's defaults.
 struct CudnnSettings {
   bool deterministic = false;  ///< torch.backends.cudnn.deterministic or torch.use_deterministic_algorithms
   bool benchmark = false;
-  bool tf32 = true;  ///< of convolutions
+  bool tf32 = true;  ///< for convolutions
 };
 
 // at::Context's members, by the names that libtorch_cpu.so exports from PyTorch 2.4 to 2.15.
@@ -44,7 +44,7 @@ constexpr const char* kTf32Of = "_ZNK2at7Context14allowTF32CuDNNESt8optionalINS_
 // at::Float32Op
 enum class Float32Op : int { all, convolution };
 
-// Asked of the PyTorch in this process; the values at the start where there is none. Thread-safe.
+// Read from the PyTorch in this process; the defaults if there is none. Thread-safe.
 CudnnSettings cudnn_settings() {
   CudnnSettings settings;
   void* const torch = dlopen("libtorch_cpu.so", RTLD_LAZY | RTLD_NOLOAD);
@@ -67,8 +67,8 @@ CudnnSettings cudnn_settings() {
 
 constexpr int kMatmul = 19;  // CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR
 
-// Convolutions were measured as PyTorch starts: with any engine that computes 32-bit floating point by way of TF32 too,
-// without trying several. Returns what is otherwise.
+// Convolutions were measured with PyTorch's defaults: with any engine, including those that compute 32-bit floating
+// point with TF32, without benchmarking. Returns the settings that differ.
 std::string other_settings(const Convolution& convolution) {
   const CudnnSettings settings = cudnn_settings();
   std::string text;
@@ -94,16 +94,16 @@ std::string types_of(const CudnnGraph& graph) {
   return text;
 }
 
-// Bytes of the workspace that cuDNN asks for. Counts what is an estimate (gpu/usage.h).
+// Bytes of the workspace that cuDNN requests. Counts estimates (gpu/usage.h).
 std::uint64_t cudnn_workspace(const CudnnGraph& graph) {
   const auto products = std::count(graph.operations.begin(), graph.operations.end(), kMatmul);
-  // Attention: with cuDNN 9.19 on an H200, 256 bytes, and where heads share keys and values, the gradients of these for
-  // each head, in 16 bits, before they are summed.
+  // Attention: with cuDNN 9.19 on an H200, 256 bytes; if heads share keys and values, also their gradients for each
+  // head, in 16 bits, before they are summed.
   if (products >= 2) {
     if (!is_measured_cudnn() || cudnn_settings().deterministic) count_estimate(Estimate::cudnn_workspace, "attention");
     return 256 + graph.summed_elements * sizeof(std::uint16_t);
   }
-  // Only convolutions by themselves were measured.
+  // Only single convolutions were measured.
   if (!graph.convolution || graph.operations.size() != 1)
     count_estimate(Estimate::cudnn_workspace, "a graph of operations" + types_of(graph));
   return graph.convolution ? workspace_of(*graph.convolution) : 0;
@@ -154,7 +154,7 @@ std::size_t size_of(int type) {
   }
 }
 
-// A descriptor: the attributes that were set, to be read again, and the graph that it belongs to.
+// A descriptor: the attributes that were set, which can be read back, and its graph.
 struct Descriptor {
   int type = 0;
   struct Attribute {
@@ -163,7 +163,7 @@ struct Descriptor {
   };
   std::map<int, Attribute> attributes;
   std::shared_ptr<const CudnnGraph> graph;
-  std::optional<Convolution> convolution;  // of an operation
+  std::optional<Convolution> convolution;  // for an operation
 
   [[nodiscard]] std::vector<std::int64_t> numbers(int name) const {
     const auto found = attributes.find(name);
@@ -190,7 +190,7 @@ struct Descriptor {
   }
 };
 
-// Where an operation that convolves names its parts.
+// The attribute names of a convolution's parts.
 struct ConvolutionAttributes {
   int operation;
   Pass pass;
@@ -202,7 +202,7 @@ constexpr ConvolutionAttributes kConvolutions[] = {{kConvolutionForward, Pass::f
                                                    {kConvolutionBackwardData, Pass::backward_data, 708, 709, 710},
                                                    {kConvolutionBackwardFilter, Pass::backward_filter, 714, 715, 716}};
 
-// What an operation of that type convolves; none when it lacks a part, or parts do not fit together.
+// The convolution of an operation of that type; std::nullopt if a part is missing, or parts are inconsistent.
 std::optional<Convolution> read_convolution(const Descriptor& operation, const ConvolutionAttributes& names) {
   const Descriptor* const parameters = operation.descriptor(names.parameters);
   const Descriptor* const filter = operation.descriptor(names.filter);
@@ -222,7 +222,7 @@ std::optional<Convolution> read_convolution(const Descriptor& operation, const C
   return convolution;
 }
 
-// Elements of what a reduction sums, where it sums matrices and not within them.
+// Input elements of a reduction that sums matrices, not within them.
 std::uint64_t summed_elements(const Descriptor& operation) {
   const Descriptor* const input = operation.descriptor(kReductionInput);
   const Descriptor* const result = operation.descriptor(kReductionResult);
@@ -237,7 +237,7 @@ std::uint64_t summed_elements(const Descriptor& operation) {
   return elements;
 }
 
-// The graph of an operation graph's operations; they are gone when a plan asks.
+// The graph of an operation graph's operations, which no longer exist when a plan is queried.
 std::shared_ptr<const CudnnGraph> read_graph(const Descriptor& descriptor) {
   auto graph = std::make_shared<CudnnGraph>();
   for (const Descriptor* operation : descriptor.descriptors(kGraphOperations)) {
@@ -249,7 +249,7 @@ std::shared_ptr<const CudnnGraph> read_graph(const Descriptor& descriptor) {
   return graph;
 }
 
-// Hands the graph on from what a descriptor was made of.
+// Copies the graph from the descriptors that a descriptor was made from.
 void inherit_graph(Descriptor& descriptor, int name) {
   for (const Descriptor* source : descriptor.descriptors(name))
     if (source != nullptr && source->graph) descriptor.graph = source->graph;
@@ -301,14 +301,14 @@ TIDEMARK_PHANTOM_API int cudnnBackendGetAttribute(Descriptor* descriptor, int na
     if (wanted) std::memcpy(elements, found->second.bytes.data(), std::min(bytes, found->second.bytes.size()));
     return 0;
   }
-  // The heuristics know one engine for each graph. Whoever asks brings the descriptors along.
+  // The heuristics return one engine for each graph. The caller provides the descriptors.
   if (name == kHeuristicResults || name == kConfigurationEngine) {
     if (count != nullptr) *count = 1;
     Descriptor* const brought = wanted ? *static_cast<Descriptor**>(elements) : nullptr;
     if (brought != nullptr) brought->graph = descriptor->graph;
     return 0;
   }
-  // Numbers that nobody set are 0, and there are no knobs and notes.
+  // Unset numbers are 0, and there are no knobs and notes.
   const bool number = type == kInt64 || type == kInt32;
   if (count != nullptr) *count = number ? 1 : 0;
   if (number && wanted) std::memset(elements, 0, size_of(type));

@@ -1,4 +1,4 @@
-// cuFFT: plans, and how large a workspace they ask for (fft_workspace.h).
+// cuFFT: plans, and their workspace (fft_workspace.h).
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -21,15 +21,15 @@ struct FftPlan {
   std::int64_t batch = 1;
   std::int64_t element_bytes = 8;  ///< of a complex number
   bool real = false;               ///< one side is real numbers
-  bool strided = false;            ///< the elements of a transform are not neighbours
+  bool strided = false;            ///< the elements of a transform are not contiguous
 };
 
 struct FftWorkspace {
   std::int64_t bytes = 0;
-  bool measured = false;  ///< where all plans that were measured are equal; otherwise an estimate
+  bool measured = false;  ///< equals the measurements in this range; otherwise an estimate
 };
 
-// Which cuFFT computes most directly.
+// Lengths that cuFFT computes most directly.
 bool has_small_factors(long long length) {
   for (const long long factor : {2, 3, 5, 7})
     while (length > 1 && length % factor == 0) length /= factor;
@@ -43,7 +43,7 @@ FftWorkspace one_dimension(const FftPlan& plan) {
   const long long n = plan.lengths[0];
   const bool single = plan.element_bytes == 8;
   const std::int64_t complex = n * plan.batch * plan.element_bytes;
-  // Other prime factors: where they are large, transforms of twice the length and more.
+  // Other prime factors: if they are large, transforms of twice the length and more.
   if (!has_small_factors(n)) {
     constexpr long long kOneKernel = 4096;
     const std::int64_t whole = n > kOneKernel ? 4 * complex : complex;
@@ -61,11 +61,11 @@ FftWorkspace one_dimension(const FftPlan& plan) {
   return {n % 2 == 0 ? complex / 2 : complex, false};
 }
 
-// With the cuFFT of CUDA 13.0 on an H200 (scripts/measure_workspaces.py); docs/phantom-gpu.md has what was held out.
+// For cuFFT of CUDA 13.0 on an H200 (scripts/measure_workspaces.py); docs/phantom-gpu.md lists held-out cases.
 FftWorkspace fft_workspace(const FftPlan& plan) {
   if (plan.rank == 1) return one_dimension(plan);
   const long long* end = plan.lengths + plan.rank;
-  // Those that were measured have at most 2,048 elements in a dimension.
+  // Measured plans have at most 2,048 elements in a dimension.
   constexpr long long kLargest = 2048;
   if (std::all_of(plan.lengths, end, has_small_factors)) {
     const bool measured =
@@ -77,7 +77,7 @@ FftWorkspace fft_workspace(const FftPlan& plan) {
   return {bytes, false};
 }
 
-// Of a complex number, by the cudaDataType that is computed with.
+// Size of a complex number, by the cudaDataType of the computation.
 std::size_t complex_bytes(int type) {
   switch (type) {
     case 1:  // CUDA_R_64F

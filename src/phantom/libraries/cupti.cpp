@@ -1,4 +1,4 @@
-// CUPTI. Nothing runs on a phantom GPU, so there is nothing to trace: tools are told that it is not supported.
+// CUPTI. Nothing runs on a phantom GPU, so there is nothing to trace: every function returns "not supported".
 #include "phantom/gpu/abi.h"
 
 namespace tidemark::phantom {

@@ -1,6 +1,6 @@
-// cuSOLVER: how large a workspace its routines ask for. NVIDIA does not say. Some were measured (solver_workspace.h);
-// the sizes of others are estimates: what LAPACK's routines of the same names are best called with, in blocks of 64
-// columns. https://www.netlib.org/lapack/explore-html/
+// cuSOLVER: workspaces of its routines, which NVIDIA does not document. Some were measured (solver_workspace.h); other
+// sizes are estimates: the optimal workspace of LAPACK's routines of the same names, in blocks of 64 columns.
+// https://www.netlib.org/lapack/explore-html/
 #include <algorithm>
 #include <bit>
 #include <cstddef>
@@ -16,21 +16,21 @@ namespace tidemark::phantom {
 
 namespace {
 
-/// Of the device.
+/// In device memory.
 struct SolverWorkspace {
   std::int64_t bytes = 0;
-  bool measured = false;  ///< in the range where it equals what was measured; otherwise an estimate by the same formula
+  bool measured = false;  ///< in the range where it equals the measurements; otherwise an estimate by the same formula
 };
 
-/// Elements as cuSOLVER computes with them.
+/// The element type of a computation.
 struct SolverType {
   std::int64_t bytes = 4;
   bool complex = false;
 };
 
-// With the cuSOLVER of CUDA 13.0 on an H200, by what its functions answered there and what torch.linalg allocated
-// (scripts/measure_workspaces.py, scripts/measure_libraries.py). docs/phantom-gpu.md says how they were found and how
-// they do for sizes that were held out.
+// For cuSOLVER of CUDA 13.0 on an H200, from its functions' results there and allocations of torch.linalg
+// (scripts/measure_workspaces.py, scripts/measure_libraries.py). docs/phantom-gpu.md describes how they were found and
+// their accuracy for held-out sizes.
 
 /// Cholesky decomposition, the lower factor or the upper one.
 [[nodiscard]] SolverWorkspace potrf_workspace(std::int64_t n, SolverType type, bool lower);
@@ -41,29 +41,29 @@ struct SolverType {
 /// LDL decomposition.
 [[nodiscard]] SolverWorkspace sytrf_workspace(std::int64_t n, SolverType type);
 
-/// Eigenvalues of a symmetric matrix, with or without vectors: by Jacobi's method, and by dividing.
+/// Eigenvalues of a symmetric matrix, with or without vectors: by Jacobi's method, and by divide and conquer.
 [[nodiscard]] SolverWorkspace syevj_workspace(std::int64_t n, SolverType type);
 [[nodiscard]] SolverWorkspace syevd_workspace(std::int64_t n, SolverType type);
 
-/// The same of several small matrices at once.
+/// The same for several small matrices at once.
 [[nodiscard]] SolverWorkspace syev_batched_workspace(std::int64_t n, std::int64_t batch, SolverType type);
 
 /// QR decomposition of a matrix of m rows and n columns, and the first n columns of Q from k reflections.
 [[nodiscard]] SolverWorkspace geqrf_workspace(std::int64_t m, std::int64_t n, SolverType type);
 [[nodiscard]] SolverWorkspace orgqr_workspace(std::int64_t m, std::int64_t n, std::int64_t k, SolverType type);
 
-/// Singular values of a square matrix by Jacobi's method, with or without vectors; and of matrices of up to 32 rows and
-/// columns, however many.
+/// Singular values of a square matrix by Jacobi's method, with or without vectors; and of any number of matrices of up
+/// to 32 rows and columns.
 [[nodiscard]] SolverWorkspace gesvdj_workspace(std::int64_t n, SolverType type);
 [[nodiscard]] SolverWorkspace gesvdj_batched_workspace(SolverType type);
 
 /// Eigenvalues of any square matrix: within 2 KiB from 600 rows on, an estimate.
 [[nodiscard]] SolverWorkspace geev_workspace(std::int64_t n, SolverType type);
 
-constexpr std::int64_t kTile = 32;  // columns and rows that are computed together
+constexpr std::int64_t kTile = 32;  // columns and rows computed together
 constexpr std::int64_t kSmallest = 16;
-constexpr std::int64_t kLargest = 8192;  // that was measured
-constexpr std::int64_t kWide = 16384;    // rows from which QR is decomposed otherwise
+constexpr std::int64_t kLargest = 8192;  // largest measured size
+constexpr std::int64_t kWide = 16384;    // rows from which QR uses another method
 
 std::int64_t tiles(std::int64_t n) {
   return (n + kTile - 1) / kTile;
@@ -92,7 +92,7 @@ SolverWorkspace potrf_workspace(std::int64_t n, SolverType type, bool lower) {
 
 SolverWorkspace getrf_workspace(std::int64_t m, std::int64_t n, SolverType type) {
   const std::int64_t larger = std::max(m, n);
-  // Elsewhere sizes follow rules that were not found: up to 2 KiB off.
+  // Elsewhere sizes follow unknown rules: up to 2 KiB off.
   constexpr std::int64_t kFewBefore = 1536;
   const std::int64_t until = type.bytes == 4 ? 3072 : 4096;
   const bool known = larger <= 1024 || (kFewBefore <= larger && larger <= until) || larger == 5120 || larger == 8192;
@@ -152,7 +152,7 @@ SolverWorkspace gesvdj_batched_workspace(SolverType type) {
 }
 
 SolverWorkspace geev_workspace(std::int64_t n, SolverType type) {
-  const std::int64_t values = type.complex ? 7 : 4;  // of n elements each, half of the size
+  const std::int64_t values = type.complex ? 7 : 4;  // of n elements each, half the size
   return {type.bytes * n * n + values * type.bytes * n / (type.complex ? 2 : 1) + 512, false};
 }
 
@@ -197,7 +197,7 @@ int answer(const char* routine, std::int64_t rows, std::int64_t columns, std::in
   return 0;
 }
 
-// The routines whose names begin with X take their type as an argument, and answer in bytes: of the device and the
+// The routines with names that begin with X take their type as an argument, and return bytes: of the device and the
 // host.
 int answer(const char* routine, std::int64_t rows, std::int64_t columns, std::int64_t elements, int type,
            std::size_t* device, std::size_t* host) {
@@ -215,14 +215,14 @@ int answer_measured(const char* routine, std::int64_t rows, std::int64_t columns
   *result = static_cast<int>(std::min<std::int64_t>(elements, std::numeric_limits<int>::max()));
   return 0;
 }
-// Of the routine that takes its type as an argument.
+// For the routine that takes its type as an argument.
 SolverWorkspace geqrf_device_workspace(std::int64_t m, std::int64_t n, SolverType type) {
   SolverWorkspace workspace = geqrf_workspace(m, n, type);
   workspace.bytes += 128;
   return workspace;
 }
 
-// Singular values of other shapes than square ones: by the rule.
+// Singular values of matrices that are not square: by the rule.
 SolverWorkspace jacobi_workspace(std::int64_t m, std::int64_t n, SolverType type) {
   if (m == n) return gesvdj_workspace(n, type);
   return {singular_values(m, n) * type.bytes, false};
@@ -255,7 +255,7 @@ int answer(const char* routine, std::int64_t rows, std::int64_t columns, SolverW
   TIDEMARK_SOLVER(C, complex, parameters, __VA_ARGS__)       \
   TIDEMARK_SOLVER(Z, complex, parameters, __VA_ARGS__)
 
-// Of these, `type` is the one of the name.
+// For these, `type` is the one in the name.
 #define TIDEMARK_MEASURED(letter, name, parameters, rows, columns, workspace)  \
   TIDEMARK_PHANTOM_API int cusolverDn##letter##name##_bufferSize parameters {  \
     constexpr SolverType type = k##letter;                                     \

@@ -1,4 +1,4 @@
-// NCCL between the processes of this machine: communicators, and collectives that move small buffers for real.
+// NCCL between the processes of this machine: communicators, and collectives that exchange the data of small buffers.
 #include <sys/random.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct NcclId {
   char text[128];
 };
 
-// Names of segments begin so. The rest is random: who does not have the id cannot guess the name.
+// Prefix of segment names. The rest is random: a process without the id cannot guess the name.
 constexpr char kPrefix[] = "/tidemark-nccl-";
 
 int make_id(NcclId* id) {
@@ -61,7 +61,7 @@ int join(NcclCommunicator** communicator, const NcclId& id, int rank, int size) 
 
 struct Factors {
   std::mutex mutex;
-  std::deque<double> factors;  // of the operations that ncclRedOpCreatePreMulSum made
+  std::deque<double> factors;  // of the operations created by ncclRedOpCreatePreMulSum
 };
 constexpr int kFirstOwnReduction = 5;  // ncclNumOps
 
@@ -81,7 +81,7 @@ Reduction reduction(int operation) {
 int collective(NcclOperation operation, Handle stream) {
   captures().launch(stream);
   operation.how = reduction(operation.reduction);
-  // Numbers of operations with a factor are each rank's own.
+  // The numbers of operations with a factor differ between ranks.
   operation.reduction = std::min(operation.reduction, kFirstOwnReduction);
   return enqueue(operation);
 }
@@ -134,7 +134,7 @@ TIDEMARK_PHANTOM_API int ncclCommInitAll(NcclCommunicator** communicators, int c
   return result != kNcclSuccess ? result : ended;
 }
 
-// The ranks of one color make a communicator of their own; their place in it is by key, and then by rank.
+// The ranks of one color form a new communicator; ranks in it are ordered by key, and then by rank.
 TIDEMARK_PHANTOM_API int ncclCommSplit(NcclCommunicator* parent, int color, int key, NcclCommunicator** communicator,
                                        const void*) {
   *communicator = nullptr;
@@ -163,7 +163,7 @@ TIDEMARK_PHANTOM_API int ncclCommSplit(NcclCommunicator* parent, int color, int 
   return join(communicator, name, place, members);
 }
 
-// All ranks but those that are left out, which do not call.
+// Called by all ranks that are not excluded.
 TIDEMARK_PHANTOM_API int ncclCommShrink(NcclCommunicator* parent, const int* excluded, int count,
                                         NcclCommunicator** communicator, const void*, int) {
   const auto is_excluded = [=](int rank) { return std::find(excluded, excluded + count, rank) != excluded + count; };
@@ -188,7 +188,7 @@ TIDEMARK_PHANTOM_API int ncclCommDestroy(NcclCommunicator* communicator) {
   delete communicator;
   return kNcclSuccess;
 }
-// Another thread may be waiting in a call, so the communicator stays.
+// Another thread may be waiting in a call, so the communicator is kept.
 TIDEMARK_PHANTOM_API int ncclCommAbort(NcclCommunicator* communicator) {
   communicator->aborted.store(true);
   return kNcclSuccess;

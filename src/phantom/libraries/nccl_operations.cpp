@@ -11,12 +11,12 @@ namespace tidemark::phantom {
 namespace {
 
 thread_local int group_depth = 0;
-thread_local std::vector<NcclOperation>* group = nullptr;  // of this thread, while the depth is not 0
+thread_local std::vector<NcclOperation>* group = nullptr;  // of this thread; null if the depth is 0
 
 constexpr long kNap = 100'000;  // nanoseconds between two tries, after the first thousand
 constexpr std::uint64_t kTriesToYield = 1000;
-constexpr std::uint64_t kTriesToAsk = 5000;     // half a second: time to ask whether the others are still there
-constexpr std::uint64_t kPatience = 6'000'000;  // ten minutes, as PyTorch has patience with NCCL
+constexpr std::uint64_t kTriesToAsk = 5000;     // half a second between checks whether the other ranks still exist
+constexpr std::uint64_t kPatience = 6'000'000;  // ten minutes, PyTorch's timeout for NCCL
 
 const char* name(NcclKind kind) {
   constexpr const char* kNames[] = {"ncclCommInitRank", "ncclAllReduce", "ncclReduce",        "ncclBroadcast",
@@ -38,7 +38,7 @@ std::size_t bytes_of(const NcclOperation& operation) {
   return operation.count * *element_size(operation.type);
 }
 
-// Bytes that this rank hands to the others.
+// Bytes that this rank sends to the others.
 std::size_t handed_bytes(const NcclOperation& operation) {
   switch (operation.kind) {
     case NcclKind::reduce_scatter:
@@ -69,7 +69,7 @@ int differs(const NcclOperation& operation, int rank, const NcclCall& other) {
   return kNcclInvalidUsage;
 }
 
-// With the parts of all ranks there: what the collective gives this rank.
+// With the parts of all ranks present: the result of the collective for this rank.
 void combine_parts(const NcclOperation& operation, const std::vector<const void*>& parts) {
   const std::size_t bytes = bytes_of(operation);
   const int rank = operation.communicator->transport->rank();
@@ -114,7 +114,7 @@ int try_collective(NcclOperation& operation) {
     return kNcclInProgress;
   operation.posted = true;
   std::vector<const void*> parts;
-  bool kept = true;  // whether the bytes of all parts that count have come
+  bool kept = true;  // whether the bytes of all relevant parts have arrived
   for (int rank = 0; rank < transport.size(); ++rank) {
     const NcclParcel* const part = transport.part(operation.number, rank);
     if (part == nullptr) return kNcclInProgress;
@@ -158,8 +158,8 @@ int check_others(const NcclOperation& operation, std::uint64_t tries) {
   return kNcclRemoteError;
 }
 
-// Whether `after` has to wait until `before` is done: collectives of a communicator keep their order, and so do
-// messages from one rank to another.
+// Whether `after` must wait for `before`: collectives of a communicator keep their order, and so do messages from one
+// rank to another.
 bool keeps_order(const NcclOperation& before, const NcclOperation& after) {
   if (before.communicator != after.communicator) return false;
   if (is_message(before.kind) != is_message(after.kind)) return false;

@@ -1,5 +1,5 @@
-// The calls of NCCL that need other ranks, and groups of them: each is tried again until it is done, so that the calls
-// of a group, and those of several ranks in one thread, do not wait for one another.
+// The NCCL calls that need other ranks, and groups of them: each is retried until it is done, so that the calls of a
+// group, and those of several ranks in one thread, do not wait for one another.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ enum NcclResult : int {
 struct NcclCommunicator {
   std::unique_ptr<NcclTransport> transport;
   int device = 0;
-  std::uint64_t collectives = 0;  ///< called so far
+  std::uint64_t collectives = 0;  ///< number of calls so far
   std::uint64_t splits = 0;
   std::atomic<bool> aborted{false};
 };
@@ -57,14 +57,14 @@ struct NcclOperation {
   Reduction how = {};
   int peer = 0;  ///< the root, or the other rank of a message
 
-  std::uint64_t number = 0;  ///< of a collective
+  std::uint64_t number = 0;  ///< for a collective
   bool posted = false;
 };
 
-/// Does an operation, or keeps it until the group of this thread ends.
+/// Executes an operation, or queues it until this thread's group ends.
 [[nodiscard]] int enqueue(const NcclOperation& operation);
 void start_group();
-/// Does all operations of the group. The first failure, or success.
+/// Executes all operations of the group. Returns the first failure, or success.
 [[nodiscard]] int end_group();
 
 }  // namespace tidemark::phantom

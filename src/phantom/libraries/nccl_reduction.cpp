@@ -52,7 +52,7 @@ void narrow(float value, Half& to) {
   } else {
     int exponent = 0;
     const float fraction = std::frexp(size, &exponent);  // in [0.5, 1)
-    // A fraction that rounds up to 2048 carries into the exponent, as it should.
+    // A fraction that rounds up to 2048 carries into the exponent, as intended.
     to.bits = static_cast<std::uint16_t>(sign + ((exponent + 13) << 10) +
                                          static_cast<int>(std::nearbyint(std::ldexp(fraction, 11))));
   }
@@ -101,7 +101,7 @@ bool reduce_elements(void* to, const void* const* from, int ranks, std::size_t c
   return true;
 }
 
-// Calls `visit` with an element of the type; its result, or `otherwise`.
+// Calls `visit` with an element of the type; returns its result, or `otherwise`.
 template <typename Visit, typename Result>
 Result visit_type(int type, Result otherwise, Visit visit) {
   switch (type) {  // ncclDataType_t

@@ -13,7 +13,7 @@
 namespace tidemark::phantom {
 namespace {
 
-// A rank may be so many collectives, or messages to one rank, ahead of the others.
+// A rank may be this many collectives, or messages to one rank, ahead of the others.
 constexpr std::size_t kAhead = 4;
 
 void fill_parcel(NcclParcel& parcel, const NcclCall& call, const void* data, std::size_t bytes) {
@@ -24,7 +24,7 @@ void fill_parcel(NcclParcel& parcel, const NcclCall& call, const void* data, std
 
 }  // namespace
 
-// The layout of the segment. All zeros is the state before anybody has joined, which is what a new file holds.
+// The layout of the segment. All zeros, as in a new file, is the state before any rank has joined.
 struct NcclTransport::Segment {
   std::atomic<std::uint32_t> joined;
 };
@@ -32,7 +32,7 @@ struct NcclTransport::Segment {
 struct NcclTransport::Rank {
   std::atomic<std::int32_t> process;
   std::atomic<std::uint64_t> posted;    // number of the newest collective that it has posted
-  std::atomic<std::uint64_t> finished;  // and of the newest whose parts it has read
+  std::atomic<std::uint64_t> finished;  // number of the newest collective whose parts it has read
   NcclParcel parts[kAhead];
 };
 
@@ -49,7 +49,7 @@ std::unique_ptr<NcclTransport> NcclTransport::join(const std::string& name, int 
   if (file < 0) return nullptr;
   struct stat status {};
   void* start = MAP_FAILED;
-  // A file of somebody else, who could read what is exchanged, is not used.
+  // A file of another user, who could read the exchanged data, is not used.
   if (fstat(file, &status) == 0 && (status.st_uid != geteuid() || (status.st_mode & 077) != 0)) {
     errno = EPERM;
   } else if (ftruncate(file, static_cast<off_t>(bytes)) == 0) {

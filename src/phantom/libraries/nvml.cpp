@@ -1,5 +1,5 @@
-// NVML: the devices, and what the processes of the plan hold of them. Clocks, temperatures and utilization are not
-// there.
+// NVML: the devices, and the memory that the processes of the plan hold on them. Clocks, temperatures and utilization
+// are not available.
 #include <charconv>
 #include <cstdio>
 #include <cstring>
@@ -39,7 +39,7 @@ int write_text(char* text, unsigned length, const std::string& value) {
   return kNvmlSuccess;
 }
 
-// NVML has all devices, whatever CUDA_VISIBLE_DEVICES says.
+// NVML lists all devices, whatever CUDA_VISIBLE_DEVICES is.
 bool exists(int device) {
   return device >= 0 && device < profile().devices;
 }
@@ -160,7 +160,7 @@ TIDEMARK_PHANTOM_API int nvmlDeviceGetHandleByUUID(const char* uuid, Handle* han
     if (device_uuid(device) == uuid) return find(handle, device);
   return kNvmlNotFound;
 }
-// "domain:bus:device.function", as cudaDeviceGetPCIBusId writes it.
+// "domain:bus:device.function", as written by cudaDeviceGetPCIBusId.
 TIDEMARK_PHANTOM_API int nvmlDeviceGetHandleByPciBusId_v2(const char* id, Handle* handle) {
   std::string_view text = id;
   const std::size_t colon = text.find(':');
@@ -219,12 +219,12 @@ TIDEMARK_PHANTOM_API int nvmlDeviceGetComputeRunningProcesses_v3(Handle handle, 
                                                                  NvmlProcess3* processes) {
   return running_processes(handle, count, processes);
 }
-// No device is part of a fabric of several machines.
+// No device is part of a multi-node fabric.
 TIDEMARK_PHANTOM_API int nvmlDeviceGetGpuFabricInfoV(Handle, NvmlFabric* fabric) {
   *fabric = {fabric->version, {}, kNvmlSuccess, 0, 0 /* NVML_GPU_FABRIC_STATE_NOT_SUPPORTED */, 0};
   return kNvmlSuccess;
 }
-// Each device reaches each other directly, as cudaDeviceCanAccessPeer says.
+// Each device can access each other, as in cudaDeviceCanAccessPeer.
 TIDEMARK_PHANTOM_API int nvmlDeviceGetP2PStatus(Handle, Handle, int, int* status) {
   *status = 0;  // NVML_P2P_STATUS_OK
   return kNvmlSuccess;

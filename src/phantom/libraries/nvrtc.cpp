@@ -1,4 +1,4 @@
-// NVRTC: code that a program compiles while it runs. Nothing runs it, so nothing is compiled: any source is accepted.
+// NVRTC: code compiled by a program at run time. Nothing runs it, so nothing is compiled: any source is accepted.
 #include <cstdlib>
 #include <cstring>
 
@@ -10,10 +10,10 @@ namespace {
 
 constexpr int kNvrtcSuccess = 0;
 
-// What cuModuleLoadData is handed: text, as PTX is, with no kernels that it knows.
+// The argument for cuModuleLoadData: text, as PTX is, without known kernels.
 constexpr char kCode[] = "// not compiled";
 
-// PyTorch keeps what NVRTC compiled in a folder of the user's, for programs that have a device.
+// PyTorch caches code compiled by NVRTC in a folder of the user, for programs that have a device.
 __attribute__((constructor)) void keep_kernel_cache_clean() {
   setenv("USE_PYTORCH_KERNEL_CACHE", "0", 1);
 }
@@ -43,7 +43,7 @@ TIDEMARK_PHANTOM_API int nvrtcAddNameExpression(Handle, const char*) {
 TIDEMARK_PHANTOM_API int nvrtcCompileProgram(Handle, int, const char* const*) {
   return kNvrtcSuccess;
 }
-// Names are what cuModuleGetFunction is asked for, and it has a function for every name.
+// Names are passed to cuModuleGetFunction, which has a function for every name.
 TIDEMARK_PHANTOM_API int nvrtcGetLoweredName(Handle, const char* name, const char** lowered) {
   *lowered = name;
   return kNvrtcSuccess;

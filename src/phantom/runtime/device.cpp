@@ -46,7 +46,7 @@ TIDEMARK_PHANTOM_API int cudaDeviceGetAttribute(int* value, int attribute, int d
   return kSuccess;
 }
 
-// CUDA 13 has this name, CUDA 12 the one with _v2; both have their own layout.
+// CUDA 13 has this name, CUDA 12 the one with _v2; each has its own layout.
 TIDEMARK_PHANTOM_API int cudaGetDeviceProperties(DeviceProperties13* properties, int device) {
   if (!is_device(device)) return report(kInvalidDevice);
   *properties = device_properties<DeviceProperties13>(device);

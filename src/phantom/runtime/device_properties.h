@@ -1,4 +1,4 @@
-// cudaDeviceProp as CUDA 12 and CUDA 13 lay it out: CUDA 13 left out fields that attributes replaced.
+// cudaDeviceProp in the layouts of CUDA 12 and CUDA 13, which removed fields that attributes replaced.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace tidemark::phantom {
 
-/// A field that CUDA 12 alone has: of no size in CUDA 13. Each has a number of its own, as empty members of one type
-/// would not share a place.
+/// A field of CUDA 12 only: of no size in CUDA 13. Each has a distinct number, because empty members of one type would
+/// not share an address.
 template <bool kThere, int kNumber>
 struct Cuda12Field {
   int value;
@@ -94,7 +94,7 @@ struct DeviceProperties {
 using DeviceProperties12 = DeviceProperties<true>;  ///< of cudaGetDeviceProperties_v2
 using DeviceProperties13 = DeviceProperties<false>;
 
-/// Either layout filled in from the profile. What the profile does not have is 0.
+/// Fills either layout from the profile. Values missing from the profile are 0.
 template <typename Properties>
 Properties device_properties(int device) {
   const Profile& gpu = profile();

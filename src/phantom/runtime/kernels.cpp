@@ -71,7 +71,7 @@ TIDEMARK_PHANTOM_API int cudaLaunchKernel(const void* host, Dim3, Dim3, void**, 
   return launch(host, stream);
 }
 TIDEMARK_PHANTOM_API int __cudaLaunchKernel(Handle kernel, Dim3, Dim3, void**, std::size_t, Handle stream) {
-  return launch(kernel, stream);  // __cudaGetKernel handed out the host's function
+  return launch(kernel, stream);  // the result of __cudaGetKernel is the host function
 }
 TIDEMARK_PHANTOM_API int cudaLaunchCooperativeKernel(const void* host, Dim3, Dim3, void**, std::size_t, Handle stream) {
   return launch(host, stream);

@@ -39,7 +39,7 @@ TIDEMARK_PHANTOM_API int cudaMallocPitch(void** pointer, std::size_t* pitch, std
   return allocate(pointer, *pitch * height, TIDEMARK_PHANTOM_CALLER);
 }
 
-// Managed memory is used from the host too, so it is real; it counts as memory of the device.
+// Managed memory is used from the host too, so it is real; it counts as device memory.
 TIDEMARK_PHANTOM_API int cudaMallocManaged(void** pointer, std::size_t bytes, unsigned) {
   return allocate(pointer, bytes, TIDEMARK_PHANTOM_CALLER);
 }
@@ -84,7 +84,7 @@ TIDEMARK_PHANTOM_API int cudaHostGetFlags(unsigned* flags, void* pointer) {
 }
 
 TIDEMARK_PHANTOM_API int cudaPointerGetAttributes(PointerAttributes* attributes, const void* pointer) {
-  // CUDA 12 has no reserved fields: what is written ends before them.
+  // CUDA 12 has no reserved fields: the written part ends before them.
   std::memset(attributes, 0, offsetof(PointerAttributes, reserved));
   auto* const address = const_cast<void*>(pointer);
   if (const auto allocation = find_allocation(pointer)) {
@@ -96,7 +96,7 @@ TIDEMARK_PHANTOM_API int cudaPointerGetAttributes(PointerAttributes* attributes,
     attributes->device = current_device();
     attributes->device_pointer = attributes->host_pointer = address;
   } else {
-    attributes->device = -2;  // what CUDA says of memory that it does not know
+    attributes->device = -2;  // CUDA's value for unknown memory
     attributes->host_pointer = address;
   }
   return kSuccess;
@@ -152,7 +152,7 @@ TIDEMARK_PHANTOM_API int cudaMemAdvise(const void*, std::size_t, int, int) {
   return kSuccess;
 }
 
-// A symbol of the device is an address that is kept for it from the first question on.
+// A device symbol gets an address at the first call, which it keeps.
 TIDEMARK_PHANTOM_API int cudaGetSymbolAddress(void** pointer, const void* symbol) {
   *pointer = symbol_address(symbol);
   return *pointer != nullptr ? kSuccess : report(kOutOfMemory);

@@ -1,5 +1,5 @@
-// Memory and events that processes share (CUDA IPC). Memory that a process opens is its owner's: it takes addresses and
-// nothing more, and bytes that are written there stay in the process that wrote them.
+// Memory and events shared between processes (CUDA IPC). Opened memory belongs to its owner: it only takes addresses,
+// and data written there stays in the process that wrote it.
 #include <unistd.h>
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace tidemark::phantom {
 namespace {
 
-// cudaIpcMemHandle_t and cudaIpcEventHandle_t; what is in them is ours.
+// cudaIpcMemHandle_t and cudaIpcEventHandle_t; their content is private.
 struct IpcHandle {
   std::uint32_t magic;
   std::int32_t process;
@@ -42,7 +42,7 @@ TIDEMARK_PHANTOM_API int cudaIpcGetMemHandle(IpcHandle* handle, void* pointer) {
 
 TIDEMARK_PHANTOM_API int cudaIpcOpenMemHandle(void** pointer, IpcHandle handle, unsigned) {
   const int device = current_device();
-  // Not for the process that it is from, nor on another device.
+  // Not in the exporting process, nor on another device.
   if (handle.magic != kSharingMagic || handle.process == getpid()) return report(kInvalidValue);
   if (!is_device(device) || physical_device(device) != handle.physical_device) return report(kInvalidDevice);
   if (!make_context(handle.physical_device)) return report(kOutOfMemory);
@@ -59,7 +59,7 @@ TIDEMARK_PHANTOM_API int cudaIpcCloseMemHandle(void* pointer) {
   return kSuccess;
 }
 
-// All work has ended at once, so an event of another process has happened.
+// All work ends immediately, so an event of another process has happened.
 TIDEMARK_PHANTOM_API int cudaIpcGetEventHandle(IpcHandle* handle, Handle) {
   *handle = {};
   return kSuccess;

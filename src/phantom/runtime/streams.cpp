@@ -1,4 +1,4 @@
-// Streams, events and the capture of CUDA graphs. Work is never executed, so everything has always ended.
+// Streams, events and the capture of CUDA graphs. Work is never executed, so everything is always complete.
 #include "phantom/gpu/abi.h"
 #include "phantom/gpu/attributes.h"
 #include "phantom/gpu/capture.h"
@@ -131,7 +131,7 @@ int capture_info(Handle stream, int* status, unsigned long long* id, Handle* gra
 
 }  // namespace
 
-// CUDA 13: with edges. CUDA 12 calls that _v3, and has _v2 without them.
+// CUDA 13: with edges. CUDA 12 calls this _v3, and has _v2 without them.
 TIDEMARK_PHANTOM_API int cudaStreamGetCaptureInfo(Handle stream, int* status, unsigned long long* id, Handle* graph,
                                                   const Handle** dependencies, const void** edges, std::size_t* count) {
   if (edges != nullptr) *edges = nullptr;
@@ -189,8 +189,8 @@ TIDEMARK_PHANTOM_API int cudaGraphDebugDotPrint(Handle, const char*, unsigned) {
   return kSuccess;
 }
 
-// The runtime owns the object from now on and would destroy it with its graph. Nothing runs, so it is destroyed at its
-// release.
+// The runtime owns the object from now on and would destroy it with its graph. Nothing runs, so it is destroyed when it
+// is released.
 TIDEMARK_PHANTOM_API int cudaUserObjectCreate(Handle* object, void*, void (*)(void*), unsigned, unsigned) {
   *object = new_handle();
   return kSuccess;

@@ -31,7 +31,7 @@ void append(std::string& to, const Record& record) {
   to.append(reinterpret_cast<const char*>(&record), sizeof record);
 }
 
-// The hash of the gABI, for DT_HASH and for versions.
+// The hash function of the gABI, for DT_HASH and for versions.
 std::uint32_t elf_hash(const std::string& name) {
   std::uint32_t hash = 0;
   for (const char letter : name) {
@@ -104,7 +104,7 @@ std::string write_standin_library(const StandinLibrary& library) {
   const std::uint32_t needed = strings.add(kPhantom);
   const std::uint32_t version = library.version.empty() ? 0 : strings.add(library.version);
 
-  // Symbols: none, the targets of the jumps (undefined), the functions.
+  // Symbols: null, the targets of the jumps (undefined), the functions.
   std::vector<Elf64_Sym> symbols(1);
   std::vector<std::string> names(1);
   for (const char* target : kTargets) {
@@ -150,7 +150,7 @@ std::string write_standin_library(const StandinLibrary& library) {
   constexpr std::size_t kSegments = 5;
   std::uint64_t at = sizeof(Elf64_Ehdr) + kSegments * sizeof(Elf64_Phdr);
   for (Section& each : sections) {
-    // Code and what is written have pages of their own; offsets in the file are addresses.
+    // Code and writable data have their own pages; offsets in the file are addresses.
     if (&each == &section(kText) || &each == &section(kDynamic)) at = (at + kPage - 1) / kPage * kPage;
     at = (at + 15) / 16 * 16;
     each.address = at;
@@ -171,8 +171,8 @@ std::string write_standin_library(const StandinLibrary& library) {
   table.clear();
   for (const Elf64_Sym& symbol : symbols) append(table, symbol);
 
-  // As many buckets as symbols: the dynamic linker looks here for most names of the libraries that are loaded later, in
-  // vain.
+  // As many buckets as symbols: the dynamic linker looks up most names of libraries loaded later here, without finding
+  // them.
   const auto count = static_cast<std::uint32_t>(symbols.size());
   std::vector<std::uint32_t> buckets(count);
   std::vector<std::uint32_t> chains(count);
@@ -263,7 +263,7 @@ std::string write_standin_library(const StandinLibrary& library) {
   append(file, Elf64_Shdr{});
   for (std::size_t index = 0; index < sections.size(); ++index) {
     const Section& each = sections[index];
-    // A section without versions is no valid section of versions.
+    // A section of versions must not be empty.
     const std::uint32_t type = each.bytes.empty() ? SHT_NULL : each.type;
     append(file, Elf64_Shdr{section_name_at[index], type, each.flags, (each.flags & SHF_ALLOC) != 0 ? each.address : 0,
                             each.address, each.bytes.size(), each.link, each.info, 16, each.entry_size});

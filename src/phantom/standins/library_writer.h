@@ -1,5 +1,5 @@
-// Writes a shared library under another library's name, without a compiler: what the dynamic loader and the linker
-// need, and a few bytes of code for each function.
+// Writes a shared library under another library's name, without a compiler: the data needed by the dynamic loader and
+// the linker, and a few bytes of code for each function.
 #pragma once
 
 #include <string>
@@ -9,16 +9,16 @@
 
 namespace tidemark {
 
-/// What a function of a stand-in does.
+/// The implementation of a function of a stand-in.
 enum class StandinFunction {
-  succeed,        ///< returns 0: work that is only put into a stream, settings
-  create_handle,  ///< writes a new handle to where its first argument points, returns 0
-  fail,           ///< says its name once, returns its library's status for failure
+  succeed,        ///< returns 0: asynchronous work, settings
+  create_handle,  ///< writes a new handle to its first argument, returns 0
+  fail,           ///< prints its name once, returns its library's status for failure
 };
 
 struct StandinLibrary {
   std::string soname;   ///< "libcudart.so.13"
-  std::string version;  ///< the version node that callers ask for; empty for libraries without
+  std::string version;  ///< the version node that callers require; empty for libraries without versions
   struct Function {
     std::string name;
     StandinFunction what;
@@ -26,8 +26,8 @@ struct StandinLibrary {
   std::vector<Function> functions;
 };
 
-/// The bytes of an ELF shared library for x86-64. It needs libtidemark_phantom.so, which answers what is not in the
-/// list.
+/// The bytes of an ELF shared library for x86-64. It needs libtidemark_phantom.so, which implements functions that are
+/// not in the list.
 [[nodiscard]] std::string write_standin_library(const StandinLibrary& library);
 
 }  // namespace tidemark

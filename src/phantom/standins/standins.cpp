@@ -30,27 +30,28 @@ namespace tidemark {
 
 namespace {
 
-/// A function that a library looks up when it is loaded.
+/// A function that a library needs when it is loaded.
 struct NeededSymbol {
   std::string name;
-  std::string library;  ///< that the symbol's version names ("libcudart.so.13"); empty for symbols without a version
+  std::string library;  ///< the library in the symbol's version ("libcudart.so.13"); empty for symbols without a
+                        ///< version
 };
 
 struct NeededSymbols {
-  std::vector<std::string> libraries;           ///< DT_NEEDED, in their order
+  std::vector<std::string> libraries;           ///< DT_NEEDED, in order
   std::map<std::string, std::string> versions;  ///< by library: the version that it must define ("libcudart.so.13")
   std::vector<NeededSymbol> symbols;
 };
 
-/// Reads an ELF file of this machine's architecture. An error names the file; a file that is no shared library is one.
+/// Reads an ELF file of this machine's architecture. The error names the file, also if it is not a shared library.
 /// Reads only headers and symbol tables, of files of any size.
 [[nodiscard]] Result<NeededSymbols> read_needed_symbols(const std::string& path);
 
 /// Names of the functions that a library exports.
 [[nodiscard]] Result<std::vector<std::string>> read_exported_functions(const std::string& path);
 
-/// Names that a library may look up while it runs: the strings of its data that look like functions of `prefix`
-/// ("cuMemCreate" for "cu"). Empty for a file that cannot be read. Reads the whole file.
+/// Names that a library may look up at run time: the strings in its data that look like functions of `prefix`
+/// ("cuMemCreate" for "cu"). Empty if the file cannot be read. Reads the whole file.
 [[nodiscard]] std::vector<std::string> read_function_names(const std::string& path, const std::string& prefix);
 
 struct ElfFile {
@@ -70,7 +71,7 @@ struct ElfFile {
     GElf_Shdr header{};
     Elf_Data* data = nullptr;
   };
-  /// The first section of a type; without data when there is none.
+  /// The first section of a type; without data if there is none.
   [[nodiscard]] Section section(std::uint32_t type) const {
     for (Elf_Scn* at = nullptr; (at = elf_nextscn(elf, at)) != nullptr;) {
       Section found;
@@ -100,7 +101,7 @@ Result<ElfFile> open_elf(const std::string& path) {
   return file;
 }
 
-// The versions that a file needs; and number of a symbol's version -> the library that has it.
+// The versions that a file needs; and number of a symbol's version -> the library that defines it.
 struct NeededVersions {
   std::map<std::string, std::string> by_library;
   std::map<int, std::string> libraries;
@@ -110,7 +111,7 @@ NeededVersions needed_versions(const ElfFile& file) {
   NeededVersions versions;
   const ElfFile::Section section = file.section(SHT_GNU_verneed);
   if (section.data == nullptr) return versions;
-  // Of a whole file, offsets lead on: those that lead back, or nowhere, would make two billion turns.
+  // Valid offsets increase and stay in the file: others could make the loop take two billion turns.
   const auto size = std::min<std::size_t>(section.data->d_size, std::numeric_limits<int>::max());
   std::size_t versions_left = size / sizeof(Elf64_Vernaux);
   std::size_t at = 0;
@@ -182,7 +183,7 @@ std::vector<std::string> read_function_names(const std::string& path, const std:
   const Result<ElfFile> file = open_elf(path);
   if (!file) return names;
   const auto is_name = [&prefix](std::string_view text) {
-    // A name has a capital letter after the prefix and some length: what is shorter may be anything.
+    // A name has a capital letter after the prefix and a minimum length: shorter strings may be anything.
     constexpr std::size_t kShortest = 6;
     if (text.size() < kShortest || !text.starts_with(prefix)) return false;
     if (std::isupper(static_cast<unsigned char>(text[prefix.size()])) == 0) return false;
@@ -202,21 +203,21 @@ std::vector<std::string> read_function_names(const std::string& path, const std:
   return names;
 }
 
-/// A library of NVIDIA's by the beginning of its name.
+/// A library of NVIDIA's, identified by the beginning of its name.
 struct VendorLibrary {
-  const char* stem;    ///< "libcudart": what comes before ".so"
-  const char* prefix;  ///< of its functions, where they have no version in some release; empty where they always have
+  const char* stem;    ///< "libcudart": the part before ".so"
+  const char* prefix;  ///< of its functions, if some release has them without versions; else empty
 };
 
-/// The library of a SONAME, or none for those that are not NVIDIA's.
+/// The library with a SONAME, or null if it is not NVIDIA's.
 [[nodiscard]] const VendorLibrary* vendor_library(const std::string& soname);
-/// The library that a function without a version belongs to, by its name; none for functions that are not NVIDIA's.
+/// The library of a function without a version, by its name; null if it is not NVIDIA's.
 [[nodiscard]] const VendorLibrary* vendor_library_of_function(const std::string& function);
 
-/// What a stand-in does with a function that libtidemark_phantom.so does not answer.
+/// The implementation of a function that libtidemark_phantom.so does not have.
 [[nodiscard]] StandinFunction standin_function(const std::string& function);
 
-// Longer stems before those that they begin with.
+// Longer stems come before their prefixes.
 constexpr VendorLibrary kLibraries[] = {
     {"libcudart", ""},
     {"libcublasLt", ""},
@@ -243,9 +244,9 @@ struct Rule {
   StandinFunction what;
 };
 
-// Patterns of the shell; the first that matches decides. What matches none fails with its name.
+// Shell patterns; the first that matches decides. A function without a match fails and prints its name.
 constexpr Rule kRules[] = {
-    // Sizes that a program allocates by have to be answered one by one.
+    // Sizes that determine allocations need individual implementations.
     {"*[wW]ork[sS]pace*Size*", StandinFunction::fail},
     {"*[bB]uffer[sS]ize*", StandinFunction::fail},
     {"*GetSize*", StandinFunction::fail},
@@ -283,7 +284,7 @@ const VendorLibrary* vendor_library_of_function(const std::string& function) {
   for (const VendorLibrary& library : kLibraries) {
     const std::string prefix = library.prefix;
     if (prefix.empty() || !name.starts_with(prefix)) continue;
-    // cuInit is the driver's; cudaMalloc and cublasCreate are not, and their versions say whose they are.
+    // cuInit is the driver's; cudaMalloc and cublasCreate are not, and have versions that name their libraries.
     if (prefix == "cu" && (name.size() < 3 || name[2] < 'A' || name[2] > 'Z')) continue;
     return &library;
   }
@@ -299,7 +300,7 @@ StandinFunction standin_function(const std::string& function) {
 namespace fs = std::filesystem;
 
 struct NeededLibrary {
-  std::set<std::string> functions;  // that are looked up in it
+  std::set<std::string> functions;  // functions looked up in it
   std::optional<std::string> version;
 };
 using Needed = std::map<std::string, NeededLibrary>;  // by SONAME
@@ -344,7 +345,7 @@ Result<std::vector<std::string>> write_standins(const std::string& folder, const
   Needed needed;
   for (const std::string& path : libraries)
     if (const Result<NeededSymbols> symbols = read_needed_symbols(path)) collect(*symbols, needed);
-  // Opened by name, and so are their functions: which, libc10_cuda.so knows.
+  // Opened by name, and so are their functions: libc10_cuda.so has the names.
   const std::string allocator = torch_folder + "/lib/libc10_cuda.so";
   for (const auto& [library, prefix] : {std::pair{"libcuda.so.1", "cu"}, std::pair{"libnvidia-ml.so.1", "nvml"}}) {
     std::set<std::string>& functions = needed[library].functions;
