@@ -1,4 +1,4 @@
-"""Three training steps with a batch size: what ``auto_batch_size(plan=…)`` plans."""
+"""Runs three training steps with a batch size; the program that ``auto_batch_size(plan=…)`` plans."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import argparse
 from collections.abc import Callable
 from typing import Any
 
-ROWS = 1 << 14  # of a sample
+ROWS = 1 << 14  # of one sample
 
 
 def step_of(layers: int) -> Callable[[int], None]:
-    """A training step, a little over 1 GiB a sample."""
+    """A training step, a little over 1 GiB per sample."""
     import torch
 
     sizes: list[Any] = [torch.nn.Linear(1024, 1024, device="cuda") for _ in range(layers)]

@@ -1,7 +1,7 @@
-"""Runs programs on a GPU: one that is not there (real calls of torch.cuda, answered by ``tidemark plan``), or a real one.
+"""Runs programs on a GPU: a simulated one (real calls of torch.cuda under ``tidemark plan``), or a real one.
 
-TIDEMARK_GPU_PYTHON names the interpreter of a machine that has a GPU. Where it is not set, TIDEMARK_PHANTOM_PYTHON names one
-with PyTorch for CUDA, and TIDEMARK_BUILD the folder (build/<preset>) of the program that plans.
+TIDEMARK_GPU_PYTHON is the interpreter of a machine that has a GPU. If it is not set, TIDEMARK_PHANTOM_PYTHON is one with
+PyTorch for CUDA, and TIDEMARK_BUILD the folder (build/<preset>) of the program that plans.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ needs_gpu = pytest.mark.skipif(
 
 
 def on_gpu(*plan_options: str) -> list[str]:
-    """What stands before a program that runs on a GPU: ``tidemark plan`` and these options of it; nothing on a real one."""
+    """The command prefix that runs a program on a GPU: ``tidemark plan`` and these options; empty on a real one."""
     if _REAL_PYTHON:
         return []
     # --steps 0: the whole program, instead of the few training steps that a plan needs.
@@ -36,7 +36,7 @@ def on_gpu(*plan_options: str) -> list[str]:
 
 
 def run_on_gpu(program: str, folder: Path, *, fits: bool = True, path: Sequence[str] = (), **environment: str) -> str:
-    """What the program prints; it runs in ``folder`` and has to end well, and to fit the GPU unless ``fits`` says otherwise.
+    """The output of the program; it runs in ``folder``, must exit with 0, and must fit the GPU unless ``fits`` is false.
 
     It may import from the folders of ``path``. It compiles nothing: on a phantom GPU it starts by tests/startup/no_compiler.
     """

@@ -1,4 +1,4 @@
-"""A tiny Llama in a Trainer; as a program, on a GPU: compares what the integrations log with PyTorch's counters."""
+"""A tiny Llama in a Trainer; as a program, on a GPU: compares the scalars of the integrations with PyTorch's counters."""
 
 from __future__ import annotations
 

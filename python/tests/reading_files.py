@@ -1,4 +1,4 @@
-"""What tests of reading share: recordings and snapshots, and what the commands say of them."""
+"""Shared by the tests of reading: recordings and snapshots, and the commands' output for them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ import pytest
 from tidemark._program import find_program
 
 PROGRAM = find_program()
-#: A build with tests, and where a wheel is tested without one, the recordings that it would write.
+#: A build with tests, or, for a wheel tested without one, the recordings that it would write.
 BUILD = os.environ.get("TIDEMARK_BUILD")
 RECORDINGS = os.environ.get("TIDEMARK_RECORDINGS")
 SNAPSHOTS = Path(__file__).parents[2] / "tests" / "data" / "snapshots"
 
-#: A training loop whose tensors can be counted by hand: one parameter of 1024 * 512 and one of 512 floats, and Adam's two
-#: states of each. At its end it asks for more than there is.
+#: A training loop with tensors that can be counted by hand: one parameter of 1024 * 512 and one of 512 floats, and Adam's two
+#: states of each. At its end it requests more memory than available.
 TRAINING = """
 import torch
 class Layer(torch.nn.Module):
@@ -58,7 +58,7 @@ def golden_recordings(folder: Path) -> Path:
 
 
 def record(folder: Path) -> Path:
-    """TRAINING, recorded."""
+    """A recording of TRAINING."""
     pytest.importorskip("torch")
     program = folder / "train.py"
     program.write_text(TRAINING)
@@ -68,17 +68,17 @@ def record(folder: Path) -> Path:
 
 
 def command(*words: str | Path) -> str:
-    """What a command prints."""
+    """The output of a command."""
     return subprocess.run([PROGRAM, *words], check=True, capture_output=True, text=True).stdout
 
 
 def json_of(*words: str | Path) -> dict[str, Any]:
-    """What a command prints with ``--format json``."""
+    """The output of a command with ``--format json``."""
     document: dict[str, Any] = json.loads(command(*words, "--format", "json"))
     return document
 
 
 def csv_of(path: Path) -> list[dict[str, str]]:
-    """What ``export --to csv`` writes."""
+    """The output of ``export --to csv``."""
     csv.field_size_limit(1 << 30)
     return list(csv.DictReader(io.StringIO(command("export", path, "--to", "csv"))))

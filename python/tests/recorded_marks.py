@@ -1,4 +1,4 @@
-"""What integrations tell the recorder, in order: ``marks(monkeypatch)`` returns the list that it fills."""
+"""The marks of integrations, in order: ``marks(monkeypatch)`` returns the list that it fills."""
 
 from __future__ import annotations
 

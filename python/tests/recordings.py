@@ -1,4 +1,4 @@
-"""What tests of recordings share: the program's own reading of them, and scripts in processes of their own."""
+"""Shared by the tests of recordings: reading them with the program, and running scripts in processes of their own."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ MIB = 1 << 20
 
 
 def read(path: str | Path, command: str = "summary", *options: str) -> dict[str, Any]:
-    """One recording, as ``tidemark COMMAND --format json`` shows it."""
+    """One recording, as printed by ``tidemark COMMAND --format json``."""
     text = subprocess.check_output([find_program(), command, "--format", "json", *options, str(path)], text=True)
     document: dict[str, Any] = json.loads(text)
     return document["recordings"][0] if "recordings" in document else document
 
 
 def cpu(document: dict[str, Any]) -> dict[str, Any]:
-    """What it says of the CPU."""
+    """The document's device ``cpu``."""
     return next(device for device in document["devices"] if device["device"] == "cpu")
 
 
 def issues(document: dict[str, Any]) -> list[str]:
-    """What is to know about how good the data is."""
+    """The data-quality issues of a recording."""
     return [issue["id"] for issue in document["data_quality"]["issues"]]
 
 
 @cache
 def package_alone() -> str:
-    """A folder for other interpreters: the package, without what may be installed beside it for this one."""
+    """A folder for other interpreters: the package, without packages installed for this one."""
     folder = tempfile.mkdtemp(prefix="tidemark-package-")
     atexit.register(shutil.rmtree, folder)
     (Path(folder) / "tidemark").symlink_to(Path(tidemark.__file__).parent)
@@ -49,7 +49,7 @@ def package_alone() -> str:
 def script(
     code: str, *arguments: str | Path, python: str = sys.executable, before: Sequence[str] = (), **options: Any
 ) -> subprocess.CompletedProcess[str]:
-    """Runs code in a Python of its own, behind the words of ``before``; its exit code is the caller's to check."""
+    """Runs code in a new Python process, after the words of ``before``; the caller checks the exit code."""
     command = [*before, python, "-c", code, *map(str, arguments)]
     environment = {**os.environ, **options.pop("environment", {})}
     if python != sys.executable:

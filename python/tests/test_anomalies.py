@@ -1,4 +1,4 @@
-"""check_tensors and GradientMonitor: values and gradients that were put there by hand."""
+"""check_tensors and GradientMonitor: values and gradients set by hand."""
 
 from __future__ import annotations
 
@@ -283,7 +283,7 @@ def test_norms_by_a_gpu_are_pytorchs(dtype: torch.dtype) -> None:
     from tidemark.model_analysis.fused import norms
 
     torch.manual_seed(0)
-    sizes = [1, 7, 8, 9, 255, 4097, 65_537, 300_001, 1 << 25]  # the last so large that our own kernels are used
+    sizes = [1, 7, 8, 9, 255, 4097, 65_537, 300_001, 1 << 25]  # the last one is large enough for our kernels
     tensors = [torch.randn(size, device="cuda", dtype=dtype) for size in sizes]
     tensors += [torch.randn(33, 65, device="cuda", dtype=dtype).t(), torch.randn(100, device="cuda", dtype=dtype)[3:]]
     for order in (2, math.inf):

@@ -1,4 +1,4 @@
-"""Programs of the older tools' users, with only the import line changed, on the CPU and on a GPU."""
+"""Programs written for the older tools, with only the import line changed, on the CPU and on a GPU."""
 
 from __future__ import annotations
 
@@ -245,7 +245,7 @@ def test_the_debugger_on_the_cpu(
     moved = [name for name, parameter in names["trained_model"].named_parameters() if parameter.requires_grad]
     assert len(moved) == 12 and all("lora_" in name for name in moved)
     held = names["own_results"]["training_analysis"]["summary"]["total_memory_mb"] * MIB
-    assert held == 2 * PARAMETERS  # with the gradients that its training leaves
+    assert held == 2 * PARAMETERS  # including the gradients left by its training
     assert names["own_results"]["creation_analysis"]["summary"]["total_memory_mb"] * MIB == PARAMETERS
 
 
@@ -290,7 +290,7 @@ def test_the_same_programs_on_a_gpu(tmp_path: Path) -> None:
 
 
 def check_resources(result: dict[str, Any], folder: Path) -> None:
-    """What holds on every device; numbers of the batches are those of 200 samples, 32 at a time."""
+    """Checks that apply to every device; the batch counts are for 200 samples, 32 at a time."""
     assert result["kinds"] == [["Tensor", 3], ["list", 2], ["tuple", 2]]
     assert len(result["losses"]) == 7
     loss = result["performance"]["training_metrics"]["loss"]
@@ -371,7 +371,7 @@ def test_resources_on_a_gpu(tmp_path: Path) -> None:
     check_resources(result, tmp_path)
     assert result["checked"] == result["counted"], "PyTorch's own figures"
     proposed, tenth_more, optimal = result["peaks"]
-    # The allocator leaves up to 1 MiB at the end of a large block unused, which the line through two sizes does not know.
+    # The allocator leaves up to 1 MiB at the end of a large block unused, which the line through two sizes does not include.
     assert proposed <= 150 + 2 < tenth_more, (result["proposed"], result["peaks"])
     assert optimal <= 130
     assert result["devices"] == ["cuda"]
@@ -385,16 +385,16 @@ def test_resources_on_a_gpu(tmp_path: Path) -> None:
 
 def test_configurations_of_a_lora_training() -> None:
     base = {"hidden_size": 64, "num_layers": 1, "vocab_size": 50, "r": 4, "alpha": 8, "seq_length": 8, "batch_size": 1}
-    base["forked"] = lambda: None  # cannot be pickled: a fork is there sooner than an interpreter that imports torch
+    base["forked"] = lambda: None  # cannot be pickled: a fork starts faster than an interpreter that imports torch
     variations = {"small_r": {"r": 8, "alpha": 16}, "large_r": {"r": 8192, "alpha": 64}}
     results = compat.debug_memory_with_different_configs(base, variations)
     best = min(results.items(), key=lambda x: x[1]["memory_mb"])
     assert best[0] == "small_r" and best[1]["memory_mb"] > 0
     large = results["large_r"]
     assert large["ok"] and large["config"]["r"] == 8192
-    # Four times the adapters' bytes, with gradients and two averages; and what the optimizer needs for a moment.
+    # Four times the adapters' bytes, with gradients and two averages, plus temporary memory of the optimizer.
     growth = 4 * 4 * (8192 - 8) * (4 * (64 + 64) + (64 + 256) + (256 + 64)) / MIB
-    # Less, as far as what this process has freed before is in its heap still, which the forked one has too.
+    # Less by the memory that this process has freed but still has in its heap, which the forked one shares.
     assert 0.8 * growth <= large["memory_mb"] - best[1]["memory_mb"] <= 2 * growth
 
 

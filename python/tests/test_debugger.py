@@ -1,4 +1,4 @@
-"""The debugger: whose memory was born and died, stages of a training, configurations; bytes counted by hand or by PyTorch."""
+"""The debugger: memory born and died by owner, stages of a training, configurations; bytes counted by hand or by PyTorch."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_checkpoint_keeps_no_tensor_and_knows_one_from_the_next() -> None:
     gc.collect()
     assert len(tidemark.checkpoint("view").tensors) == count
     del view
-    second = torch.zeros(1000)  # likely where the first was
+    second = torch.zeros(1000)  # probably at the address of the first
     change = tidemark.compare_checkpoints(before, tidemark.checkpoint("two"))
     assert change["born"]["bytes"] == change["died"]["bytes"] == 4000
     assert change["born"]["tensors"] == change["died"]["tensors"] == 1
@@ -135,7 +135,7 @@ def test_compiled_models_are_compiled_as_without() -> None:
 
     counters.clear()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # PyTorch says that hooks of all modules are called for compiled ones, too
+        warnings.simplefilter("ignore")  # PyTorch warns that hooks of all modules are called for compiled ones, too
         with tidemark.training() as t:
             for _ in range(2):
                 model(torch.ones(4, 256)).sum().backward()
@@ -255,7 +255,7 @@ def test_a_script_needs_no_guard(tmp_path: Path) -> None:
     (tmp_path / "script.py").write_text("import sys\nsys.modules['torch'] = None\n" + UNGUARDED)
     ran = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, text=True, capture_output=True, check=True)
     assert ran.stdout == "[True, True]\n"
-    assert (tmp_path / "runs").read_text() == "xxx"  # the script, and for each process once, up to the call
+    assert (tmp_path / "runs").read_text() == "xxx"  # the script, and once for each process, up to the call
 
 
 ON_A_GPU = """
@@ -300,7 +300,7 @@ def test_on_a_gpu(tmp_path: Path) -> None:
     assert {name: row["count"] for name, row in loop.items()} == {"data": 2, "forward": 2, "backward": 2, "optimizer": 2}
     assert max(row["highest_mb"] for row in loop.values()) * MIB == result["highest"]
 
-    # 10 MiB of bytes, 40 MiB of floats and the loss, which takes 512, are Python's; autograd alone has exp()'s result.
+    # Python holds 10 MiB of bytes, 40 MiB of floats and the loss, which takes 512; only autograd holds exp()'s result.
     assert result["change"]["born"]["by_device"] == {"cuda:0": 50 * MIB + 4}
     assert result["change"]["not_seen_change_bytes"] == {"cuda:0": 40 * MIB + 508}
     assert result["row"]["memory_change_bytes"] == 90 * MIB + 512

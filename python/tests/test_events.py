@@ -1,4 +1,4 @@
-"""The event profiler: its log, table and JSON, and that its numbers are PyTorch's own."""
+"""The event profiler: its log, table and JSON, and that its numbers equal PyTorch's."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tidemark.events.allocator_stats import Counters
 from tidemark.events.text import Event, summary, timeline
 
 MIB = 2**20
-#: PyTorch is not installed, as far as the program can tell.
+#: A program for which PyTorch is not installed.
 WITHOUT_TORCH = "import sys\nsys.modules['torch'] = None\nfrom tidemark.events import GPUMemoryProfiler\n"
 KEYS = {"time", "allocated", "reserved", "max_allocated", "max_reserved", "timestamp"}
 
@@ -39,14 +39,14 @@ def test_events_of_a_program_on_the_cpu(tmp_path: Path, capsys: pytest.CaptureFi
     path = profiler.save_to_json()
     log_file = Path(profiler.log_file or "")
     profiler.cleanup()
-    profiler.record("after cleanup")  # programs do this: it goes on without a log
+    profiler.record("after cleanup")  # programs do this: it continues without a log
 
     data = json.loads(Path(path).read_text(encoding="utf-8"))
     assert list(data) == ["start", "forward"]
     assert len(data["forward"]) == 2
     first, second = data["start"][0], data["forward"][0]
     assert set(first) == KEYS
-    assert first["allocated"] is None and first["max_reserved"] is None  # nobody counts the CPU's memory: not 0
+    assert first["allocated"] is None and first["max_reserved"] is None  # the CPU's memory is not counted: None, not 0
     assert second["time"] - first["time"] >= 0.02
     assert abs(datetime.fromisoformat(first["timestamp"]).timestamp() - before) < 5
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}", first["timestamp"])
@@ -231,7 +231,7 @@ def test_the_numbers_of_a_gpu_are_pytorchs(tmp_path: Path) -> None:
     assert ours[0] == [0, 0, 0, 0]
     assert ours[1][0] == 96 * MIB
     assert max(event[2] for event in ours) == 296 * MIB
-    assert "READER counters_from_allocator" in out  # the quick way was verified and taken
+    assert "READER counters_from_allocator" in out  # the fast way was verified and used
     assert re.search(r"^created              \| Allocated: 96.0MB \| Reserved: 96.0MB$", out, re.M)
     (log,) = (tmp_path / "logs").glob("*.log")
     assert re.search(r"GPU 0: NVIDIA H100 80GB HBM3 \(\d+\.\dGB\)", log.read_text())

@@ -1,4 +1,4 @@
-"""The kernels' source, run by threads of the CPU: what it computes. What a GPU's compiler makes of it, only a GPU shows."""
+"""The kernels' source, run by threads of the CPU, to check its results. A GPU compiler's code can be checked only on a GPU."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ torch = pytest.importorskip("torch")
 NAN, INF = math.nan, math.inf
 COMPILER = shlex.split(os.environ.get("CXX", "")) or ["c++"]
 
-#: What the source takes from CUDA: a block's threads are threads, and all of them meet where a warp would.
+#: The parts of CUDA that the source uses: a block's threads are threads, and all of them synchronize where a warp would.
 CUDA = r"""
 #include <barrier>
 #include <cmath>
@@ -76,12 +76,12 @@ extern "C" void run(const Tensors* tensors, float* norms) {{
 }}
 """
 
-#: Elements: around the sizes of a load, of a turn of the threads, and of a piece.
+#: Numbers of elements: around the sizes of a load, of a round of the threads, and of a piece.
 SIZES = [1, 7, 8, 9, 255, 8191, 8192, 8193, 65_535, 65_536, 65_537, 140_003]
 
 
 def values_of(dtype: Any) -> list[Any]:
-    """Tensors with values put there by hand, at the ends and inside."""
+    """Tensors with values set by hand, at the ends and inside."""
     torch.manual_seed(0)
     found = [torch.randn(size).to(dtype) for size in SIZES]
     for size, place, value in ((9, 8, NAN), (8193, 8192, INF), (8193, 0, -INF), (65_537, 65_536, -NAN), (65_536, 70, -1000.0)):

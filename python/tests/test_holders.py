@@ -1,4 +1,4 @@
-"""Who holds a storage: chains compared with what the test itself built."""
+"""Holders of a storage: chains compared with objects that the test itself built."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ kept: dict[str, Any] = {}
 
 @pytest.fixture(scope="module", autouse=True)
 def _quick() -> Any:
-    """Hides what imports have made, a quarter of a million objects, which would take half a second to go through each time."""
+    """Hides objects made by imports, a quarter of a million, which would take half a second to walk each time."""
     from torch._subclasses.fake_tensor import FakeTensorMode
 
     global kept
     with FakeTensorMode():
-        torch.empty(1)  # imports what it needs now, and not in the middle of the tests
+        torch.empty(1)  # imports its dependencies now, not in the middle of the tests
     gc.collect()
     gc.freeze()
     kept = {}
@@ -252,7 +252,7 @@ def test_other_threads_and_exceptions() -> None:
 
 
 class Hostile:
-    """Whatever is asked of it fails, and is counted."""
+    """Every operation on it fails, and is counted."""
 
     touched = 0
 
@@ -381,7 +381,7 @@ def test_same_answer_twice_and_bounded() -> None:
 
 @pytest.mark.parametrize("late", [_heap, _search, _scene])
 def test_a_search_that_is_not_given_the_time(late: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Owners are known, and no chain is made up."""
+    """Owners are known, and no chain is invented."""
     kept["x"] = [block(5)]
     key = torch.Tensor.untyped_storage(kept["x"][0])._cdata
     looks = itertools.chain([time.perf_counter()] if late is _scene else [], itertools.repeat(math.inf))  # it begins in time
@@ -392,12 +392,12 @@ def test_a_search_that_is_not_given_the_time(late: ModuleType, monkeypatch: pyte
 
 
 def test_answers_have_the_chains_that_lead_somewhere() -> None:
-    """An owner that native code holds has a chain too, the shortest: its type."""
+    """An owner held by native code has a chain too, the shortest: its type."""
     native = StorageOwner("tensor", "Tensor float32 [2]", (HolderChain("native", "<Tensor>", ()),))
     named = StorageOwner("view", "Tensor float32 [1]", (HolderChain("global", "train.kept[3]", (HolderStep("list", "[3]"),)),))
     assert _answer._chains(Holders(8, 8, "cpu", (native, named))) == {"chains": ["train.kept[3]"], "native": False}
     assert _answer._chains(Holders(8, 8, "cpu", (native,))) == {"chains": [], "native": True}
-    unknown = StorageOwner("tensor", "Tensor float32 [2]", ())  # the time was over
+    unknown = StorageOwner("tensor", "Tensor float32 [2]", ())  # the time limit was reached
     assert _answer._chains(Holders(8, 8, "cpu", (unknown,))) == {"chains": [], "native": False}
 
 
@@ -428,7 +428,7 @@ def test_freed_addresses_bad_targets_and_output() -> None:
 
 def test_frozen_objects_are_said_to_be_hidden() -> None:
     assert any("gc.freeze()" in note for note in tidemark.holders(8).notes)
-    gc.unfreeze()  # the last test, so that the others stay quick
+    gc.unfreeze()  # the last test, so that the others stay fast
     kept["x"] = block()
     found = tidemark.holders(kept["x"])
     assert found.objects > 100_000 and found.notes == ()

@@ -68,7 +68,7 @@ def test_tensorboard(tmp_path: Path) -> None:
 
 
 def records_of(content: bytes) -> list[bytes]:
-    """Of a .wandb file: LevelDB's log format (blocks of 32 KiB; checksum, length, type) after a header of 7 bytes."""
+    """The records of a .wandb file: LevelDB's log format (blocks of 32 KiB; checksum, length, type) after a 7-byte header."""
     found: list[bytes] = []
     position, data = 7, b""
     while position + 7 <= len(content):

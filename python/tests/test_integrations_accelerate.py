@@ -1,4 +1,4 @@
-"""A real Accelerator: what the tracker gets, keeps and passes on."""
+"""A real Accelerator: what the tracker receives, keeps and passes on."""
 
 from __future__ import annotations
 

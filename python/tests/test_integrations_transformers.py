@@ -1,4 +1,4 @@
-"""A real Trainer with a tiny model: marks, and memory in what its reporters write; on the CPU and on a GPU."""
+"""A real Trainer with a tiny model: marks, and memory in the output of its reporters; on the CPU and on a GPU."""
 
 from __future__ import annotations
 

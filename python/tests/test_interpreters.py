@@ -1,4 +1,4 @@
-"""Subinterpreters and forked children: the extension modules there, and what a process shares."""
+"""Subinterpreters and forked children: the extension modules in them, and the state that a process shares."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_recording_from_a_subinterpreter(tmp_path: Path) -> None:
     if sys.version_info >= (3, 12):
         assert done.stdout == ""
         assert read(path)["data_quality"]["complete"]
-    else:  # which let no subinterpreter start another program
+    else:  # older versions do not let a subinterpreter start another program
         assert done.stdout == "the recorder cannot be started: subprocess not supported for isolated subinterpreters\n"
         assert not path.exists()
 

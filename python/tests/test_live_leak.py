@@ -48,7 +48,7 @@ while True:
     print("step", flush=True)
 """
 STEPS = 40  # between the first answer of the program and the report
-FREE_STEPS = 100  # before the first answer, as fast as they come; further ones once a second
+FREE_STEPS = 100  # before the first answer, at full speed; further ones once a second
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The prefetching loader: values and order, what goes wrong in a data set, and its memory on a GPU."""
+"""The prefetching loader: values and order, errors in a data set, and its memory on a GPU."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_loop_that_is_left_ends_the_thread() -> None:
     for number in loader:
         if number == 3:
             break
-    iter(loader)  # never begun
+    iter(loader)  # never started
     gc.collect()
     wait_until(lambda: not prefetch_threads())
     assert list(loader)[:2] == [0, 1]
@@ -130,11 +130,11 @@ def test_a_forked_process_drops_an_iteration_whose_thread_has_the_lock() -> None
 
 
 class Marked:
-    """An object whose end can be seen."""
+    """An object whose destruction can be observed."""
 
 
 def test_nothing_waits_for_the_collector() -> None:
-    """What the loop drops, and what a data set that fails held, is gone at once, as without the loader."""
+    """Objects that the loop drops, or a failed data set held, are freed at once, as without the loader."""
     alive: list[weakref.ref[Marked]] = []
 
     def batches() -> Any:
@@ -170,7 +170,7 @@ def test_a_loader_for_another_process() -> None:
 
 
 def test_a_program_ends_as_it_does_without_the_loader() -> None:
-    """The thread is inside PyTorch, which aborts where the interpreter takes a thread away."""
+    """The thread is inside PyTorch, which aborts if the interpreter ends the thread."""
     program = """
 import os, sys, torch, tidemark
 torch.set_num_threads(1)
@@ -347,6 +347,6 @@ def test_on_a_gpu(tmp_path: Path) -> None:
     assert told["copied"] == sum(24 * 4 + 8 + number * 12_000_000 + 5 * 4 for number in range(6))
     assert (told["pinned"], told["batches"]) == (1 << 20, 6)
     assert told["end"] < 10_000, "the pinned tensor's copy only"
-    # The batch in the loop, two ahead and one on its way, of the largest ones, as float32 before and float16 after.
+    # The current batch, two ahead and one in transfer, of the largest size, as float32 before and float16 after.
     assert told["most"] < 4 * 5 * 18_000_000 + (1 << 20)
     assert told["again"] == [1000]

@@ -1,4 +1,4 @@
-"""``tidemark mcp``: its tools and resources, asked for by the protocol's own client over standard input and output."""
+"""``tidemark mcp``: its tools and resources, requested by the protocol's own client over standard input and output."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ BLOCKS = 300
 
 
 class Asked:
-    """A server, and what it answers."""
+    """A server, and its answers."""
 
     def __init__(self, portal: BlockingPortal, client: Client) -> None:
         self._portal = portal
@@ -67,7 +67,7 @@ class Asked:
         return text
 
     def do(self, function: Any) -> Any:
-        """What a method of the client gives: a function without arguments makes the call."""
+        """The result of a method of the client: a function without arguments makes the call."""
         return self._portal.call(function)
 
 
@@ -127,12 +127,12 @@ def asked(folder: Path) -> Iterator[Asked]:
 
 
 def said_by(folder: Path, *words: str) -> Any:
-    """What a command prints as JSON, started in the folder."""
+    """The output of a command as JSON, started in the folder."""
     return json.loads(subprocess.check_output([PROGRAM, *words, "--format", "json"], text=True, cwd=folder))
 
 
 def printed(value: Any) -> Any:
-    """A result as an answer shows it, where nothing is cut."""
+    """A result as an answer shows it if nothing is cut."""
     if isinstance(value, str):
         return printable(value)
     if isinstance(value, dict):
@@ -141,7 +141,7 @@ def printed(value: Any) -> Any:
 
 
 def shown(value: Any, name: str, cuts: dict[str, tuple[int, int]]) -> Any:
-    """What is left of a result where these lists are cut."""
+    """A result with these lists cut."""
     if isinstance(value, dict):
         return {key: shown(item, f"{name}.{key}" if name else key, cuts) for key, item in value.items()}
     if isinstance(value, list):
@@ -178,7 +178,7 @@ def test_an_answer_is_the_json_of_the_command(name: str, path: str, asked: Asked
     answer = asked.ask(name, path=path, max_rows=500)
     left_out = answer.pop("left_out", {"lists": []})
     assert "more_lists" not in left_out
-    if path == "training.tide":  # of whose libraries the server knows nothing
+    if path == "training.tide":  # the server does not know its libraries
         document["data_quality"] = answer["data_quality"]
     assert answer == shown(document, "", {cut["list"]: (cut["from"], cut["to"]) for cut in left_out["lists"]})
 
@@ -242,7 +242,7 @@ def test_an_answer_is_bounded_whatever_the_names(asked: Asked) -> None:
         assert len(text.encode()) <= answers.MAX_BYTES
         answer = json.loads(text)
         shown = answer["sections"][0]["rows"]
-        assert shown[0]["stack"]["frames"][-1]["function"] == f"layer_{BLOCKS:03}"  # what allocated is what is kept
+        assert shown[0]["stack"]["frames"][-1]["function"] == f"layer_{BLOCKS:03}"  # the allocating function is kept
         cuts = {cut["list"]: cut for cut in answer["left_out"]["lists"]}
         assert cuts["sections[0].rows"]["to"] == len(shown) <= rows
         assert answer["left_out"].get("more_lists", 0) + len(cuts) == 1 + len(shown)
@@ -499,7 +499,7 @@ def test_modules_of_the_folder_are_not_imported(folder: Path, tmp_path: Path) ->
     for name in ("tidemark", "mcp", "json", "anyio"):
         (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'a').write({name!r})")
     shutil.copy(folder / "layers.tide", tmp_path)
-    with server(tmp_path) as asked:  # which is its current folder too
+    with server(tmp_path) as asked:  # which is also its current folder
         assert asked.ask("summary", path="layers.tide")["file"] == "layers.tide"
     assert not (tmp_path / "imported").exists()
 

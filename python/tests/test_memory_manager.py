@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch")
 
 
 class HeldTensor:
-    """Counts those that are alive."""
+    """Counts the instances that are alive."""
 
     alive = 0
 
@@ -94,7 +94,7 @@ def test_gradients_of_parts_equal_those_of_the_batch(samples: int, largest: int,
 
     def step(part: Any, weight: float) -> int:
         loss = mean_loss(model, part)
-        # Memory runs out late: gradients of earlier parts are there already.
+        # Memory runs out late: gradients of earlier parts exist already.
         (loss * weight).backward()
         if len(part["x"]) > largest:
             raise out_of_memory()
@@ -160,7 +160,7 @@ def test_errors_of_the_programs_own() -> None:
         tidemark.retry_on_oom(late, batch, model=model)
 
     class Attributes:
-        """A step whose attributes have the names of what calls it."""
+        """A step with attributes that have the names of attributes of its caller."""
 
         def __init__(self) -> None:
             self._step, self._model, self._size, self._run = 1, None, 2, "run"
@@ -195,7 +195,7 @@ def test_an_error_that_the_program_is_handling_keeps_its_variables() -> None:
 
 
 class Blocks(torch.nn.Module):  # type: ignore[misc]
-    """A block that saves much, one that saves little, in a list as models have it."""
+    """A block that saves much, and one that saves little, in a list as in models."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""The memory manager on a GPU with other programs and libraries: sizes that are planned first, and models of transformers."""
+"""The memory manager on a GPU with other programs and libraries: sizes planned first, and models of transformers."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ print(json.dumps({
 
 
 def on_gpu(program: str, folder: Path, fits: bool = True) -> tuple[dict[str, Any], str]:
-    """What the program printed as JSON, and all that it printed."""
+    """The JSON printed by the program, and its whole output."""
     package, tests = str(Path(tidemark.__file__).parents[1]), str(Path(__file__).parent)
     own = str(Path(os.environ.get("TIDEMARK_BUILD", "")) / "bin")
     printed = run_on_gpu(program, folder, fits=fits, path=[package, tests], PATH=os.pathsep.join([own, os.environ["PATH"]]))
@@ -104,7 +104,7 @@ def test_a_size_that_was_planned_on_a_gpu(tmp_path: Path) -> None:
     assert planned["fits"] == [True, True]
     assert planned["ended"] == ("found" if planned["found"] == 21 else "maximum")
     assert planned["peaks"][1] == pytest.approx(planned["planned"][str(planned["found"])], rel=0.01)
-    # Found without a plan, in the same process: the program cannot be planned, and the log says why.
+    # Found without a plan, in the same process: the program cannot be planned, and the log has the reason.
     wrong = told["wrong"]
     assert "argument --layers: invalid int value: 'none'" in printed
     assert "the program cannot be planned" in printed
@@ -119,11 +119,11 @@ def test_transformers_on_a_gpu(tmp_path: Path) -> None:
     told, _ = on_gpu(TRANSFORMERS, tmp_path)
     assert (told["size"], told["names"], told["on"]) == (None, ["*"], True), told["notes"]
     assert told["before"] > 400 > told["after"]
-    # Gradients of the parameters are there as well when a backward pass leaves them.
+    # Gradients of the parameters are included if a backward pass leaves them.
     assert told["said"][0] == pytest.approx(told["before"], rel=0.03)
     assert told["said"][1] == pytest.approx(told["after"], rel=0.1)
     assert told["same"]
-    # It is on: what remains is a smaller batch.
+    # It is on: only a smaller batch can help.
     assert "The model's gradient checkpointing was on already." in told["notes_again"]
     assert told["peak_again"] > 400
     assert 16 < told["again"] < 1024

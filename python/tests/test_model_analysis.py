@@ -1,4 +1,4 @@
-"""analyze_model: against numbers worked out by hand, and PyTorch's, PEFT's and FSDP's own counts."""
+"""analyze_model: compared with numbers computed by hand, and with PyTorch's, PEFT's and FSDP's own counts."""
 
 from __future__ import annotations
 
@@ -221,7 +221,7 @@ def test_layers_quantized_by_torch() -> None:
 
 def test_four_bit_weights_count_the_numbers_that_they_pack() -> None:
     class Params4bit(nn.Parameter):
-        """As bitsandbytes': bytes of two numbers each, and a state with the shape and the scales of blocks of 64."""
+        """Like bitsandbytes: bytes of two numbers each, and a state with the shape and the scales of blocks of 64."""
 
     weight = Params4bit(torch.zeros(64 * 32 // 2, 1, dtype=torch.uint8), requires_grad=False)
     nested = SimpleNamespace(absmax=torch.zeros(1), code=torch.zeros(256), offset=None, state2=None)

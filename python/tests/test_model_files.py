@@ -1,4 +1,4 @@
-"""`tidemark model`, against what the safetensors library, PyTorch and PEFT say of the same files."""
+"""`tidemark model`, compared with the results of the safetensors library, PyTorch and PEFT for the same files."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Block(torch.nn.Module):  # type: ignore[misc]
 
 
 class Model(torch.nn.Module):  # type: ignore[misc]
-    """Eleven equal blocks, so that their order is not that of letters."""
+    """Eleven equal blocks, so that their order is not alphabetical."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Monitors as objects: the reports of the commands, and warnings. The host's memory is there on every machine."""
+"""Monitors as objects: the reports of the commands, and warnings. Every machine has the host's memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the package says where its extension modules are missing."""
+"""The errors of the package if its extension modules are missing."""
 
 from __future__ import annotations
 

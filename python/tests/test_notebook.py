@@ -21,7 +21,7 @@ pytest.importorskip("torch")
 
 
 def execute(cells: list[str], folder: Path) -> list[Any]:
-    """The code cells of the example and these, with their outputs; those that fail do not end it."""
+    """The code cells of the example and these, with their outputs; failing cells do not end it."""
     notebook = nbformat.read(EXAMPLE, as_version=4)
     notebook.cells += [nbformat.v4.new_code_cell(cell) for cell in cells]
     client = nbclient.NotebookClient(notebook, timeout=120, allow_errors=True, resources={"metadata": {"path": str(folder)}})
@@ -103,7 +103,7 @@ def test_unloading_leaves_nothing(notebook: tuple[list[Any], Path]) -> None:
 
 
 def test_ipython_in_a_terminal(tmp_path: Path) -> None:
-    """Its names of cells are ``<ipython-input-...>``, and what it shows is text."""
+    """Its cell names are ``<ipython-input-...>``, and its output is text."""
     code = """
 import sys
 from IPython.core.interactiveshell import InteractiveShell
@@ -129,7 +129,7 @@ for cell in (
 
 
 def test_a_cell_ends_as_it_would_without_the_magic(tmp_path: Path) -> None:
-    """Whatever happens to its recording; and a process that a cell forks leaves the notebook's files alone."""
+    """Also if its recording fails; and a process forked by a cell leaves the notebook's files alone."""
     code = """
 import warnings
 from IPython.core.interactiveshell import InteractiveShell
@@ -168,7 +168,7 @@ print("cell:", shell.compile.cache is theirs)
 
 
 def test_names_are_no_markup(tmp_path: Path) -> None:
-    """What a program calls its files, in what notebooks show."""
+    """Names of a program's files, in notebook output."""
     name = "</script><img src=x onerror=alert(1)>"
     code = f"""
 import sys, torch, tidemark

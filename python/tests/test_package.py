@@ -1,4 +1,4 @@
-"""The package as a whole: what importing it costs and loads, and that its list of names is true."""
+"""The package as a whole: the cost of importing it, the modules it loads, and its list of names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The performance monitor: its numbers against the statistics module, and what it says of the machine."""
+"""The performance monitor: its numbers compared with the statistics module, and its report on the machine."""
 
 from __future__ import annotations
 

@@ -313,7 +313,7 @@ def test_product():
 @needs_gpu
 def test_on_a_gpu_with_a_baseline(pytester: pytest.Pytester) -> None:
     tests = pytester.path / "test_gpu.py"
-    here = pytester.path / "packages"  # the GPU's interpreter need not have pytest: it gets this one's
+    here = pytester.path / "packages"  # the GPU's interpreter may not have pytest: it gets this one's
     here.mkdir()
     for name in ("pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments", "py"):
         spec = find_spec(name)

@@ -1,4 +1,4 @@
-"""``tidemark.read()`` and the analyses: what the commands say, as typed objects."""
+"""``tidemark.read()`` and the analyses: the commands' results as typed objects."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def own_fields(kind: type) -> Any:
-    """The names that the class itself declares."""
+    """The names declared by the class itself."""
     return inspect.get_annotations(kind) if sys.version_info >= (3, 10) else vars(kind).get("__annotations__", {})
 
 
 def plain(value: Any) -> Any:
-    """A result as JSON, without what is None."""
+    """A result as JSON, without None values."""
     if is_dataclass(value):
         return {f.name: plain(item) for f in fields(value) if (item := getattr(value, f.name)) is not None}
     return [plain(item) for item in value] if isinstance(value, tuple) else value
@@ -127,7 +127,7 @@ def test_options_mean_what_they_mean_to_the_command(name: str, options: dict[str
     assert getattr(tidemark.read(path), name)(**options).to_dict() == json_of(name, path, *words.split())
 
 
-#: What the recordings of this test have not: compiled code, samples of GPUs, a control group with a limit, advice on an
+#: Features missing in the recordings of this test: compiled code, samples of GPUs, a control group with a limit, advice on an
 #: out-of-memory error, a request to a private pool, blocks that are freed steps later.
 RARE = {
     "Frame": {"compiled", "source_nodes"},
@@ -143,7 +143,7 @@ RARE = {
     "LeakSite": {"freed_after_steps", "requested_bytes"},
     "KeptSite": {"device", "bytes", "block_count", "step_count", "times", "stack"},
     "HostGrowth": {"of", "from_bytes", "from_ns", "to_bytes", "to_ns", "bytes_per_second", "tensor_bytes"},
-    "AllocatorOutcome": {"peak_inactive_split_bytes"},  # this and the next are of PyTorch's own allocator
+    "AllocatorOutcome": {"peak_inactive_split_bytes"},  # this and the next are for PyTorch's own allocator
     "Simulation": {"torch_version"},
     "OtherGpu": {"device", "peak_allocated_bytes", "stack", "rank"},
 }
@@ -164,7 +164,7 @@ def visit(value: Any, seen: dict[type, set[str]]) -> None:
 
 
 def results_of(run: tidemark.Run) -> list[Any]:
-    """Every analysis, by everything it can be by."""
+    """Every analysis, with every grouping."""
     found = []
     for analysis in _engine.analyses():
         option = next((option for option in analysis["options"] if option["name"] == "by"), None)
@@ -172,7 +172,7 @@ def results_of(run: tidemark.Run) -> list[Any]:
         for by in [None, *choices]:
             try:
                 found.append(getattr(run, analysis["name"])(**({} if by is None else {"by": by})))
-            except tidemark.TidemarkError as error:  # the recording does not know it
+            except tidemark.TidemarkError as error:  # the recording does not have the data
                 assert "versions" not in str(error)
     return found
 

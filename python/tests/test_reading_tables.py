@@ -54,7 +54,7 @@ def test_blocks_are_those_of_the_csv_export(folder: Path) -> None:
         rows = arrow.to_pylist()
         expected = csv_of(path)
         assert len(table) == len(expected)
-        names = list(expected[0]) if expected else []  # of snapshots without owners, which are told from stacks here
+        names = list(expected[0]) if expected else []  # for snapshots without owners, which are derived from stacks here
         assert [{name: fields(row)[name] for name in names} for row in rows] == expected
         assert list(table) == rows
         assert table.column_names == arrow.column_names
@@ -113,7 +113,7 @@ def test_a_table_outlives_its_recording(folder: Path) -> None:
     del run
     gc.collect()
     assert arrow.to_pylist() == expected
-    del arrow, stream  # a stream that nobody has read
+    del arrow, stream  # a stream that was not read
     gc.collect()
 
 

@@ -1,4 +1,4 @@
-"""Recording from inside a process: sizes, lines and categories against what PyTorch and arithmetic say."""
+"""Recording from inside a process: sizes, lines and categories compared with PyTorch and with arithmetic."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ torch = pytest.importorskip("torch")
 
 
 def line_of(text: str) -> int:
-    """The line of this file that has the text."""
+    """The number of the line of this file that contains the text."""
     return next(number for number, line in enumerate(Path(__file__).read_text().splitlines(), 1) if text in line)
 
 
@@ -51,7 +51,7 @@ def test_the_peak_is_what_was_held_at_once(tmp_path: Path) -> None:
     device = cpu(read(path))
     assert device["peak_allocated_bytes"] == 30 * MIB
     assert device["end_allocated_bytes"] == second.nbytes + third.nbytes == 24 * MIB
-    assert device["unmatched_free_count"] == 1  # of what was allocated before
+    assert device["unmatched_free_count"] == 1  # memory that was allocated before
 
 
 def test_categories_of_a_training_step(tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_an_exception_passes_and_the_recording_is_complete(tmp_path: Path) -> No
 
 
 def test_threads_that_allocate_while_recordings_begin_and_end(tmp_path: Path) -> None:
-    """Each recording holds what the main thread did in it, exactly, however many threads are in the middle of an event."""
+    """Each recording has exactly the main thread's events, however many threads are in the middle of an event."""
     done = threading.Event()
 
     def allocate() -> None:
@@ -182,7 +182,7 @@ def test_a_wrong_option_is_an_error_that_says_what_is_right(tmp_path: Path) -> N
 
 
 def test_a_full_disk_ends_the_recording_not_the_program(tmp_path: Path) -> None:
-    """A limit on files stands in for it; the memory that is shared with the recorder is below it, the recording is not."""
+    """A file-size limit simulates it; the memory shared with the recorder is below the limit, the recording is not."""
     path = tmp_path / "run.tide"
     recording = tidemark.start(path, samples=False)
     recorder = recording._recorder
@@ -200,7 +200,7 @@ def test_a_full_disk_ends_the_recording_not_the_program(tmp_path: Path) -> None:
 
 def test_a_forked_child_has_a_recording_of_its_own(tmp_path: Path) -> None:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of fork() beside threads
+        warnings.simplefilter("ignore", DeprecationWarning)  # about fork() with several threads
         with tidemark.record(tmp_path / "run.tide", samples=False) as recording:
             parent = torch.empty(2 * MIB, dtype=torch.uint8)
             pid = os.fork()

@@ -60,7 +60,7 @@ with tidemark.record(sys.argv[1], samples=False):
     (model(torch.ones(8, 512, device="cuda")) ** 2).sum().backward()
     print(torch.cuda.max_memory_allocated(), torch.cuda.memory_allocated(), torch.cuda.max_memory_reserved())
 """
-# Under `tidemark plan`, without the library that would record: this process's own environment is what plan gave it.
+# Under `tidemark plan`, without the recording library: this process's own environment is the one set by plan.
 WITHOUT_COLLECTOR = """
 import os, subprocess, sys
 del os.environ["TIDEMARK_SOCKET"]
@@ -86,7 +86,7 @@ def test_what_is_imported_after_the_start_is_recorded_and_the_end_of_the_program
     assert (done.returncode, done.stderr) == (0, "")
     summary = read(path)
     assert summary["data_quality"]["complete"]
-    assert issues(summary) == []  # nothing was there before
+    assert issues(summary) == []  # nothing was allocated before
     assert cpu(summary)["peak_allocated_bytes"] >= 3 * MIB
     frames = [site["stack"]["frames"][-1] for site in cpu(summary)["call_sites_at_peak"] if site["bytes"] == 3 * MIB]
     assert [(frame["file"], frame["line"]) for frame in frames] == [("<string>", 5)]
@@ -199,7 +199,7 @@ def test_without_torch_on_each_version(tmp_path: Path, python: str) -> None:
 
 @needs_torch
 def test_torch_of_the_system(tmp_path: Path) -> None:
-    """PyTorch 1.13, where Debian's is installed."""
+    """PyTorch 1.13, if Debian's is installed."""
     python = "/usr/bin/python3"
     if not os.access(python, os.X_OK) or script("import torch", python=python).returncode != 0:
         pytest.skip("no PyTorch there")

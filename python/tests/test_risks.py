@@ -1,4 +1,4 @@
-"""Callbacks for memory that runs out, in a program of their own: it forks nothing and needs no torch."""
+"""Callbacks for memory that runs out, in a separate program: it forks nothing and needs no torch."""
 
 import os
 import subprocess

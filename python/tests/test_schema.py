@@ -1,4 +1,4 @@
-"""The schemas of ``share/schema`` against what the commands print, as strictly as they can be read: no key besides."""
+"""The schemas of ``share/schema`` compared with the commands' output, in the strictest reading: no additional keys."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from tidemark import _engine
 jsonschema = pytest.importorskip("jsonschema")
 
 ANALYSES = [analysis["name"] for analysis in _engine.analyses()]
-#: Recordings of whose memory nothing is known.
+#: Recordings with unknown owners of memory.
 NOT_ATTRIBUTED = ("host",)
 OWNERS = ("category", "component", "layer", "module", "phase", "step")
 
 
 def schema_of(name: str) -> dict[str, Any]:
-    """As the program prints it, with every object closed."""
+    """The schema as printed by the program, with every object closed."""
     text = subprocess.run([PROGRAM, "schema", name], check=True, capture_output=True, encoding="utf-8").stdout
     schema: dict[str, Any] = json.loads(text)
     jsonschema.Draft202012Validator.check_schema(schema)

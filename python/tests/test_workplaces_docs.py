@@ -1,4 +1,4 @@
-"""The pages' examples: the workflow is one, its commands know their options, and examples print what the pages show."""
+"""The pages' examples: the workflow is valid, its commands know their options, and examples print the output in the pages."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Tidemark: a GPU memory profiler for deep-learning training.
 
-Importing this package imports neither torch nor numpy; each name below is loaded when it is first used. Sizes are bytes where
-a name says ``bytes`` and MiB where it says ``mb``; times are nanoseconds from the recording's start where a name says ``ns``.
-What is not known is ``None``, never 0.
+Importing this package imports neither torch nor numpy; each name below is loaded at its first use. Sizes are bytes if a name
+contains ``bytes`` and MiB if it contains ``mb``; times are nanoseconds from the recording's start if a name contains ``ns``.
+Unknown values are ``None``, never 0.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 # CMakeLists.txt and pyproject.toml read it here.
 __version__ = "0.1.0"
-# `import *` leaves Python's own range.
+# `import *` does not replace Python's own range.
 __all__ = ["__version__", *(name for name in sorted(EXPORTS) if name != "range")]
 
 

@@ -1,4 +1,4 @@
-"""``tidemark`` and ``python -m tidemark``: the program that comes with the package, in place of the interpreter."""
+"""``tidemark`` and ``python -m tidemark``: replaces the interpreter by the program in the package."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ PROGRAM = Path(__file__).parent / "bin" / "tidemark"  # not resolved: in a build
 
 
 def main() -> None:
-    """Becomes the program, with this process's arguments and environment; returns only by an error."""
+    """Executes the program with this process's arguments and environment; returns only by an error."""
     if sys.argv[1:2] == ["mcp"] and sys.executable:
         os.environ["TIDEMARK_PYTHON"] = sys.executable  # the server is a part of this package
     try:

@@ -1,4 +1,4 @@
-"""Times of which differences are made."""
+"""Times for computing differences."""
 
 from __future__ import annotations
 
@@ -8,5 +8,5 @@ _BEGAN = time.time() - time.monotonic()
 
 
 def steady_time() -> float:
-    """Seconds since 1970, as the clock was when the program began: setting the clock meanwhile changes nothing."""
+    """Seconds since 1970, by the clock at the program's start: setting the clock meanwhile changes nothing."""
     return _BEGAN + time.monotonic()

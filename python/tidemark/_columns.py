@@ -1,4 +1,4 @@
-"""Rows of text below each other, in a terminal's columns."""
+"""Rows of text in terminal columns."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from unicodedata import combining, east_asian_width
 
 
 def width(text: str) -> int:
-    """Columns that the text takes: a Chinese character takes two, an accent of its own none."""
+    """Columns that the text takes: a Chinese character takes two, a combining accent none."""
     return sum(0 if combining(char) else 2 if east_asian_width(char) in "WF" else 1 for char in text)
 
 
@@ -23,6 +23,6 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def padded(cell: str, columns: int, left: bool = True) -> str:
-    """The text at the left (or right) of so many columns; longer ones stay as they are."""
+    """The text at the left (or right) of this many columns; longer texts are unchanged."""
     spaces = " " * (columns - width(cell))
     return cell + spaces if left else spaces + cell

@@ -1,10 +1,10 @@
-"""What this package raises where something is not as it has to be."""
+"""Exceptions of this package."""
 
 from __future__ import annotations
 
 
 class TidemarkError(RuntimeError):
-    """Tidemark cannot do what was asked for; the message names the file and says what to do.
+    """Tidemark cannot do what was requested; the message names the file and the remedy.
 
-    Exceptions of the program's own code pass through Tidemark's contexts as they are.
+    Exceptions of the program's own code pass through Tidemark's contexts unchanged.
     """

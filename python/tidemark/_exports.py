@@ -1,4 +1,4 @@
-"""What ``import tidemark`` offers, and the module of each name: the one list to add a public name to."""
+"""The public names of ``import tidemark``, and their modules: the only list to which to add a public name."""
 
 from __future__ import annotations
 

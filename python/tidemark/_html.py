@@ -1,4 +1,4 @@
-"""HTML for notebooks. Texts are escaped: what a recorded program calls its functions is no markup."""
+"""HTML for notebooks. Texts are escaped, because function names of a recorded program may contain markup."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from html import escape
 
 
 def table(heads: Sequence[str], rows: Iterable[Sequence[str]], caption: str | None = None) -> str:
-    """A table whose first column is at the left; others are where the page puts numbers. It scrolls where it is too wide."""
+    """A table with its first column left-aligned, other columns aligned as numbers. It scrolls if it is too wide."""
     title = f"<caption>{escape(caption)}</caption>" if caption else ""
     head = f"<thead><tr>{''.join(_cells(heads, 'th'))}</tr></thead>" if heads else ""
     body = "".join(f"<tr>{''.join(_cells(row, 'td'))}</tr>" for row in rows)
@@ -21,6 +21,6 @@ def _cells(texts: Sequence[str], tag: str) -> list[str]:
 
 
 def figure(svg: str, title: str) -> str:
-    """A figure as an image, so that neither its styles nor its ids meet those of the page."""
+    """A figure as an image, so that its styles and ids do not collide with the page's."""
     data = b64encode(svg.encode()).decode("ascii")
     return f'<img alt="{escape(title)}" style="max-width:100%" src="data:image/svg+xml;base64,{data}">'

@@ -1,7 +1,7 @@
 """Messages in English or Chinese.
 
-Code says ``say("peak {mb:.1f} MB", mb=12.5)``; the English template is the key of its translation in ``tidemark._chinese``.
-A template that has none stays English. The language is the argument ``lang``, else ``TIDEMARK_LANG``, else English.
+Code calls ``say("peak {mb:.1f} MB", mb=12.5)``; the English template is the key of its translation in ``tidemark._chinese``. A
+template without one stays English. The language is the argument ``lang``, else ``TIDEMARK_LANG``, else English.
 """
 
 from __future__ import annotations

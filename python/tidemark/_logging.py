@@ -1,4 +1,4 @@
-"""The package's loggers, ``tidemark`` and below, whose lines are seen without any setting up of logging."""
+"""The package's loggers, ``tidemark`` and below, which print without any logging configuration."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import sys
 
 
 class _Console(logging.Handler):
-    """Writes ``[INFO] text`` to what stderr is now, and nothing where the program has set up logging itself."""
+    """Writes ``[INFO] text`` to the current stderr, and nothing if the program has configured logging itself."""
 
     def __init__(self) -> None:
         super().__init__()
         self.setFormatter(logging.Formatter("[%(levelname)s] %(message)s"))
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Writes the line; as in logging, a stream that is broken does not stop the program."""
+        """Writes the line; as in logging, a broken stream does not stop the program."""
         if logging.getLogger().handlers:
             return
         try:

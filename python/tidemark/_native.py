@@ -1,4 +1,4 @@
-"""The extension modules: what to say where this interpreter has none."""
+"""The extension modules: the error if this interpreter has none."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MODULES = ("_engine", "_recorder")
 
 
 def explained(error: ImportError) -> ImportError:
-    """``error``, raised by importing a part of the package; where an extension module is missing, one that says what to do."""
+    """``error``, raised by importing a part of the package; if an extension module is missing, an error with the remedy."""
     missing = [module for module in MODULES if find_spec(f"tidemark.{module}") is None]
     if not missing:
         return error

@@ -1,10 +1,10 @@
-"""CUDA C++ that is compiled while a program runs, by the NVRTC that PyTorch was built with, and launched by the driver.
+"""CUDA C++ compiled at run time, by the NVRTC that PyTorch was built with, and launched by the driver.
 
-PyTorch reaches both through a library of its own, libcaffe2_nvrtc, that all its builds for CUDA have. Its Python function for
-this (`torch.cuda._compile_kernel`, from 2.9) wants a CUDA toolkit's headers, which few machines have, and starts setuptools.
+PyTorch reaches both through a library of its own, libcaffe2_nvrtc, which all its CUDA builds have. Its Python function for this
+(`torch.cuda._compile_kernel`, from 2.9) needs a CUDA toolkit's headers, which few machines have, and starts setuptools.
 
-Functions raise OSError or AttributeError where a library or a function in it is missing, RuntimeError for what it refuses.
-They may be called from any thread.
+Functions raise OSError or AttributeError if a library or a function in it is missing, RuntimeError if a call fails. They may be
+called from any thread.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 
 def library_of(torch: Any) -> ctypes.CDLL:
-    """NVRTC and the driver, as PyTorch itself calls them."""
+    """NVRTC and the driver, from the library that PyTorch itself uses."""
     if torch.version.cuda is None:
         raise OSError("this PyTorch was not built for CUDA")
     return ctypes.CDLL(str(Path(torch.__file__).parent / "lib" / "libcaffe2_nvrtc.so"))
@@ -34,7 +34,7 @@ def compile_source(library: ctypes.CDLL, source: str, architecture: str) -> byte
         _check_nvrtc(library, library.nvrtcGetCUBINSize(program, ctypes.byref(size)))
         code = ctypes.create_string_buffer(size.value)
         _check_nvrtc(library, library.nvrtcGetCUBIN(program, code))
-        if not code.raw.startswith(b"\x7fELF"):  # a phantom GPU's
+        if not code.raw.startswith(b"\x7fELF"):  # from a phantom GPU
             raise RuntimeError("NVRTC gave no machine code")
         return code.raw
     finally:
@@ -42,7 +42,7 @@ def compile_source(library: ctypes.CDLL, source: str, architecture: str) -> byte
 
 
 class Kernel:
-    """A function on the device that was the current one when it was loaded. It stays loaded until the process ends."""
+    """A function on the device that was current when it was loaded. It stays loaded until the process ends."""
 
     def __init__(self, library: ctypes.CDLL, module: ctypes.c_void_p, name: str) -> None:
         self._library = library
@@ -50,9 +50,9 @@ class Kernel:
         _check_driver(library, library.cuModuleGetFunction(ctypes.byref(self._function), module, name.encode()))
 
     def launch(self, blocks: int, threads: int, stream: int, *parameters: Any) -> None:
-        """Puts it into a stream (its handle) of its device, which is the current one; parameters are ctypes' objects.
+        """Launches it on a stream (its handle) of its device, which must be current; parameters are ctypes objects.
 
-        They are copied: they need not outlive the call. What they point to has to outlive the kernel.
+        They are copied: they need not outlive the call. Memory that they point to must outlive the kernel.
         """
         places = (ctypes.c_void_p * len(parameters))(*(ctypes.addressof(parameter) for parameter in parameters))
         sizes = (ctypes.c_uint(size) for size in (blocks, 1, 1, threads, 1, 1, 0))
@@ -61,7 +61,7 @@ class Kernel:
 
 
 def load_kernels(library: ctypes.CDLL, code: bytes, names: Sequence[str]) -> list[Kernel]:
-    """Functions of the machine code, on the current device; PyTorch has used it in this thread."""
+    """Functions of the machine code, on the current device; PyTorch must have used it in this thread."""
     module = ctypes.c_void_p()
     _check_driver(library, library.cuModuleLoadData(ctypes.byref(module), code))
     return [Kernel(library, module, name) for name in names]

@@ -11,7 +11,7 @@ from tidemark._language import say
 
 
 def find_program() -> str:
-    """Path of the program. Raises TidemarkError where there is none."""
+    """Path of the program. Raises TidemarkError if there is none."""
     beside = Path(__file__).parent / "bin" / "tidemark"
     if os.access(beside, os.X_OK):
         return str(beside)

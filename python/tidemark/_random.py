@@ -1,4 +1,4 @@
-"""Random numbers that the program draws afterwards as if nothing had been tried."""
+"""Restores random states, so that trials do not change the random numbers of the program."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tidemark._torch import require_torch
 
 @contextmanager
 def random_state_kept(*generators: Any) -> Iterator[None]:
-    """Random states of Python, NumPy, PyTorch and these generators of PyTorch are afterwards what they were."""
+    """Restores the random states of Python, NumPy, PyTorch and these generators of PyTorch afterwards."""
     torch = require_torch("The state of random numbers")
     numpy: Any = sys.modules.get("numpy.random")
     devices = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []

@@ -1,4 +1,4 @@
-# Functions that people call have the texts of python/native/recorder.cpp here too, for the reference and for editors.
+# Public functions have the texts of python/native/recorder.cpp here too, for the reference and for editors.
 from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Literal, TypeVar, final

@@ -1,4 +1,4 @@
-"""The resident memory of this process, and other sizes that Linux tells; None elsewhere."""
+"""The resident memory of this process, and other sizes that Linux reports; None elsewhere."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def resident_bytes() -> int | None:
-    """Bytes of this process that are in memory now."""
+    """Resident bytes of this process now."""
     try:
         return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGESIZE")
     except (OSError, ValueError, IndexError):
@@ -15,12 +15,12 @@ def resident_bytes() -> int | None:
 
 
 def peak_resident_bytes() -> int | None:
-    """The most bytes of this process that were in memory at a time, since its start or ``forget_resident_peak()``."""
+    """Peak resident bytes of this process, since its start or ``forget_resident_peak()``."""
     return sizes_in("/proc/self/status").get("VmHWM")
 
 
 def forget_resident_peak() -> bool:
-    """Makes the peak start from now; False where the kernel does not let it."""
+    """Resets the peak; False if the kernel does not allow it."""
     try:
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     except OSError:
@@ -29,7 +29,7 @@ def forget_resident_peak() -> bool:
 
 
 def sizes_in(path: str) -> dict[str, int]:
-    """``Name:   123 kB`` lines of a file in /proc, in bytes; nothing where it is not there."""
+    """``Name:   123 kB`` lines of a file in /proc, in bytes; empty if it does not exist."""
     try:
         lines = [line.split() for line in Path(path).read_text(encoding="utf-8").splitlines()]
     except OSError:

@@ -28,13 +28,13 @@ class RiskWatch:
         self._monitor = monitor
         self._interval = interval
         self._stopping = threading.Event()
-        # What forks has no such thread in the child: callbacks are the parent's.
+        # A forked child does not have this thread: callbacks run only in the parent.
         self._thread = threading.Thread(target=self._watch, name="tidemark-risks", daemon=True)
         self._thread.start()
         atexit.register(self.stop)
 
     def stop(self) -> None:
-        """Call nothing any more. Waits for a call that is under way, but not from within it."""
+        """Stop calling the function. Waits for a running call, except from within it."""
         atexit.unregister(self.stop)
         self._stopping.set()
         if threading.current_thread() is not self._thread and self._thread.is_alive():
@@ -77,22 +77,22 @@ def on_risk(
 ) -> RiskWatch:
     """Call ``function(change)`` when the risk that a memory runs out rises to ``level`` or above.
 
-    All GPUs of the machine are watched, as their driver sees them, and the host's memory (``"cpu"``); ``devices`` chooses some,
-    as ``tidemark devices`` numbers them. ``change`` is what ``tidemark oom --on-critical`` hands to its command: ``device``,
-    ``name``, ``before``, ``limit_bytes`` and ``risk_assessment``.
+    All GPUs of the machine are watched, as reported by their driver, and the host's memory (``"cpu"``); ``devices`` selects
+    some, numbered as in ``tidemark devices``. ``change`` is the value that ``tidemark oom --on-critical`` passes to its
+    command: ``device``, ``name``, ``before``, ``limit_bytes`` and ``risk_assessment``.
 
-    The function runs on a thread of its own, never on one that allocates; what it raises is logged. It is called once for a
-    rise, and again only after the level has been left for half a minute.
+    The function runs on a dedicated thread, never on one that allocates; its exceptions are logged. It is called once for a
+    rise, and again only after the risk has been below the level for half a minute.
 
     Args:
-        level: ``"medium"``, ``"high"`` or ``"critical"``, as ``tidemark oom`` has them.
-        function: What is called.
+        level: ``"medium"``, ``"high"`` or ``"critical"``, as in ``tidemark oom``.
+        function: The function to call.
         devices: Such as ``[0, 1]`` or ``["cpu"]``; empty for all.
         interval: Seconds between two samples.
         threshold: Percent of a memory's limit from which on its use alone is a medium risk.
 
     Raises:
-        ValueError: for a level, an interval or a threshold that is none.
+        ValueError: for an invalid level, interval or threshold.
     """
     if level not in _LEVELS[1:]:
         raise ValueError(f"level {level!r}: expected one of {', '.join(_LEVELS[1:])}")

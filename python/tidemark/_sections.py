@@ -19,7 +19,7 @@ class Section(NamedTuple):
 
 
 def sections_text(sections: Sequence[Section]) -> str:
-    """One below the other, without a line break at the end."""
+    """The sections as text, without a line break at the end."""
     return "\n\n".join(_section_text(section) for section in sections)
 
 
@@ -28,7 +28,7 @@ def sections_html(sections: Sequence[Section]) -> str:
 
 
 def mb_text(size: int) -> str:
-    """``"12.5"``; three digits of what is less than a tenth."""
+    """``"12.5"``; three digits for values below a tenth."""
     mb = size / MIB
     return f"{mb:,.1f}" if mb >= 0.1 or size == 0 else f"{mb:.3g}"
 

@@ -1,4 +1,4 @@
-"""Bytes as text and back, as the commands write them: units are powers of 1024, whether written KB or KiB."""
+"""Bytes as text and back, in the commands' format: units are powers of 1024, whether written KB or KiB."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def to_mb(size: float | None) -> float | None:
 
 
 def mb(size: float | None, width: int = 0) -> str:
-    """Bytes as ``128.0MB``, as the older tools write them; ``n/a`` where they are not known."""
+    """Bytes as ``128.0MB``, the format of the older tools; ``n/a`` if unknown."""
     return "n/a".rjust(width + 2 if width else 0) if size is None else f"{size / MIB:{width}.1f}MB"
 
 
 def signed_mb(size: float | None) -> str:
-    """A change in bytes as ``+456.7MB``; ``n/a`` where it is not known."""
+    """A change in bytes as ``+456.7MB``; ``n/a`` if unknown."""
     return "n/a" if size is None else f"{size / MIB:+.1f}MB"
 
 
@@ -51,13 +51,13 @@ def parse_size(text: object) -> int:
 
 
 def parse_growth(text: str) -> tuple[float, int]:
-    """A limit of growth as a share and as bytes, of which one is 0: ``"5%"`` is ``(0.05, 0)``. Raises ``ValueError``."""
+    """A growth limit as a share and as bytes, one of which is 0: ``"5%"`` is ``(0.05, 0)``. Raises ``ValueError``."""
     if text.strip().endswith("%"):
         try:
             share = float(text.strip()[:-1]) / 100
         except ValueError:
             share = -1.0
-        if not 0 <= share < inf:  # not a number, either
+        if not 0 <= share < inf:  # also false for NaN
             raise ValueError(f"{text!r} is not a limit of growth: write 5% or 100MiB")
         return share, 0
     return 0.0, parse_size(text)

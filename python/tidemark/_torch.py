@@ -1,4 +1,4 @@
-"""PyTorch where it is there: Tidemark does not depend on it and does not import it before it is needed."""
+"""Optional access to PyTorch: Tidemark does not depend on it and does not import it before it is needed."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 
 
 def torch_if_loaded() -> Any | None:
-    """``torch`` where the program has imported it already, else ``None``; also for what stands in for it in a test."""
+    """``torch`` if the program has imported it already, else ``None``; also a replacement of it in a test."""
     found = sys.modules.get("torch")
     whole = isinstance(found, ModuleType) and isinstance(getattr(found, "_C", None), ModuleType) and hasattr(found, "cuda")
     return found if whole else None
 
 
 def torch_if_installed() -> Any | None:
-    """``torch``, imported now if need be; ``None`` where it is not installed."""
+    """``torch``, imported now if necessary; ``None`` if it is not installed."""
     try:
         import torch
     except ImportError:
@@ -24,7 +24,7 @@ def torch_if_installed() -> Any | None:
 
 
 def require_torch(what: str) -> Any:
-    """``torch``; an ImportError that names what needs it where it is not installed."""
+    """``torch``; if it is not installed, an ImportError that names the feature that needs it."""
     torch = torch_if_installed()
     if torch is None:
         raise ImportError(f"{what} needs PyTorch, which is not installed in this environment")
@@ -32,13 +32,13 @@ def require_torch(what: str) -> Any:
 
 
 def gpu_count() -> int:
-    """CUDA devices that PyTorch sees; 0 without torch, without CUDA, or without a driver."""
+    """CUDA devices visible to PyTorch; 0 without torch, without CUDA, or without a driver."""
     torch = torch_if_installed()
     return int(torch.cuda.device_count()) if torch is not None and torch.cuda.is_available() else 0
 
 
 def storage_of(tensor: Any) -> Any | None:
-    """The untyped storage of a tensor; ``None`` for those that show none, such as sparse and wrapped tensors."""
+    """The untyped storage of a tensor; ``None`` if it has none, such as sparse and wrapped tensors."""
     try:
         if hasattr(tensor, "untyped_storage"):
             return tensor.untyped_storage()
@@ -49,5 +49,5 @@ def storage_of(tensor: Any) -> Any | None:
 
 
 def byte_length(tensor: Any) -> int:
-    """Of a plain tensor: what its elements take, however often its strides show them."""
+    """For a plain tensor: the size of its elements, however often its strides repeat them."""
     return int(tensor.numel()) * int(tensor.element_size())

@@ -1,7 +1,7 @@
-"""Monitors: what ``tidemark profile``, ``oom``, ``leak`` and ``fragment`` see, from inside a program.
+"""Monitors: the data of ``tidemark profile``, ``oom``, ``leak`` and ``fragment``, from inside a program.
 
-Each watches the machine on threads of its own, as drivers and the kernel see it: devices, their processes, the host's memory,
-and what processes are being recorded. Forked children do not watch.
+Each watches the machine on its own threads, as reported by drivers and the kernel: devices, their processes, the host's memory,
+and the processes being recorded. Forked children do not watch.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _Self = TypeVar("_Self", bound="Monitor")
 
 
 class RiskLevel(enum.Enum):
-    """How likely a memory runs out."""
+    """The likelihood that a memory runs out."""
 
     LOW = "low"  #: no growth that would reach the limit
     MEDIUM = "medium"  #: above the threshold, or the limit is far
@@ -37,13 +37,13 @@ class RiskLevel(enum.Enum):
 
 @dataclass(frozen=True)
 class OOMPrediction:
-    """A forecast for one memory; ``None`` where something is not known."""
+    """A forecast for one memory; ``None`` for unknown values."""
 
     risk_level: RiskLevel
-    confidence: float | None  #: how often such forecasts are right, 0 to 1
+    confidence: float | None  #: share of such forecasts that are right, 0 to 1
     current_usage_percent: float | None  #: of the limit
-    growth_rate_mb_per_sec: float | None  #: of the running peaks, in MiB; 0 where they do not grow
-    predicted_oom_time_seconds: float | None  #: until the limit is reached; ``None`` where it will not be
+    growth_rate_mb_per_sec: float | None  #: of the running peaks, in MiB; 0 if they do not grow
+    predicted_oom_time_seconds: float | None  #: until the limit is reached; ``None`` if it will not be
     recommendation: str
 
 
@@ -51,7 +51,7 @@ WarningCallback = Callable[[Union[int, str], OOMPrediction], object]
 
 
 class Monitor:
-    """What all monitors share; make one of those below."""
+    """The base class of all monitors; use a subclass."""
 
     def __init__(
         self,
@@ -69,21 +69,21 @@ class Monitor:
 
     @property
     def monitoring(self) -> bool:
-        """Whether it watches."""
+        """Whether it is watching."""
         return _engine.is_watching(self._watch)
 
     def start_monitoring(self) -> None:
-        """Begin to watch, anew where it was stopped; nothing where it watches already."""
+        """Start watching, and restart if it was stopped; no effect if it is watching already."""
         _engine.start_watching(self._watch)
 
     def stop_monitoring(self) -> None:
-        """End; waits for what a driver is doing, a second at most. Nothing where it has ended."""
+        """Stop; waits for a running driver call, at most a second. No effect if it is stopped."""
         _engine.stop_watching(self._watch)
 
     def generate_report(self, path: PathLike | None = None) -> dict[str, Any]:
-        """What was seen since the start, as the command's JSON; written to ``path`` too. Also while it watches.
+        """The data since the start, in the command's JSON format; also written to ``path``. Also available while it watches.
 
-        Raises TidemarkError where it was never started, and for a device that is not there; OSError where the file cannot be
+        Raises TidemarkError if it was never started, and for a device that does not exist; OSError if the file cannot be
         written.
         """
         text = _engine.watch_report(self._watch, self._kind)
@@ -104,7 +104,7 @@ class MemoryProfiler(Monitor):
     """Memory of devices and processes over time: the report of ``tidemark profile``."""
 
     def __init__(self, sampling_interval: float = 1.0, devices: Sequence[str | int] = ()) -> None:
-        """``devices`` are those that ``tidemark devices`` lists, such as ``[0, 1]`` or ``["cpu"]``; empty for all."""
+        """``devices`` are numbered as in ``tidemark devices``, such as ``[0, 1]`` or ``["cpu"]``; empty for all."""
         super().__init__("profile", sampling_interval, devices)
 
 
@@ -121,13 +121,13 @@ class OOMDetector(Monitor):
     def add_warning_callback(self, function: WarningCallback) -> None:
         """Call ``function(device_id, prediction)`` when a risk rises to medium or above, once for a rise.
 
-        ``device_id`` is the number of a GPU, or ``"cpu"`` for the host. It runs on a thread that does nothing else; what it
-        raises is logged, and the monitor goes on.
+        ``device_id`` is the number of a GPU, or ``"cpu"`` for the host. It runs on a dedicated thread; its exceptions are
+        logged, and the monitor continues.
         """
         self._callbacks.append(function)
 
     def start_monitoring(self) -> None:
-        """Begin to watch, anew where it was stopped; nothing where it watches already."""
+        """Start watching, and restart if it was stopped; no effect if it is watching already."""
         super().start_monitoring()
         if self._thread is None or not self._thread.is_alive():
             self._stopping = threading.Event()
@@ -137,7 +137,7 @@ class OOMDetector(Monitor):
             atexit.register(self.stop_monitoring)
 
     def stop_monitoring(self) -> None:
-        """End; waits for a callback that is under way, but not from within it. Nothing where it has ended."""
+        """Stop; waits for a running callback, except from within it. No effect if it is stopped."""
         atexit.unregister(self.stop_monitoring)
         self._stopping.set()
         thread, self._thread = self._thread, None
@@ -179,18 +179,18 @@ class OOMDetector(Monitor):
 
 
 class FragmentationAnalyzer(Monitor):
-    """How fragmented the memory of recorded processes is: the report of ``tidemark fragment``.
+    """The fragmentation of recorded processes' memory: the report of ``tidemark fragment``.
 
-    Only an allocator knows that: record the program with ``tidemark run`` or ``tidemark.record()``.
+    Only an allocator has this data: record the program with ``tidemark run`` or ``tidemark.record()``.
     """
 
     def __init__(self, sampling_interval: float = 1.0, devices: Sequence[str | int] = ()) -> None:
-        """``devices``: as ``MemoryProfiler`` has them."""
+        """``devices``: see ``MemoryProfiler``."""
         super().__init__("fragment", sampling_interval, devices)
 
 
 class MemoryLeakDetector(Monitor):
-    """Which memories grow, and how fast: the report of ``tidemark leak``."""
+    """The memories that grow, and their rates: the report of ``tidemark leak``."""
 
     def __init__(
         self,
@@ -201,6 +201,6 @@ class MemoryLeakDetector(Monitor):
     ) -> None:
         """Growth above ``threshold`` MB a minute is reported.
 
-        ``enable_tracking``: by stack and module too, of processes that are being recorded.
+        ``enable_tracking``: also by stack and module, for processes that are being recorded.
         """
         super().__init__("leak", sampling_interval, devices, threshold=threshold, tracking=enable_tracking)

@@ -1,4 +1,4 @@
-"""Notebooks and IPython: ``%load_ext tidemark`` gives the cell magic ``%%tidemark``, and recordings call cells ``In[3]``."""
+"""Notebooks and IPython: ``%load_ext tidemark`` adds the cell magic ``%%tidemark``, and recordings name cells ``In[3]``."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from tidemark.recording import Recording, on_load, record
 
 
 class _Cells:
-    """Tells recordings which cell a source file of IPython's is: it compiles cells under names of temporary files."""
+    """Names the cells in recordings: IPython compiles them under names of temporary files."""
 
     def __init__(self, shell: Any) -> None:
         self._compiler = shell.compile
-        self._instances = self._compiler.__dict__.get("cache")  # of another extension that stands there
+        self._instances = self._compiler.__dict__.get("cache")  # from another extension that replaces it
         self._cache: Callable[..., str] = self._compiler.cache
         self._names: dict[str, str] = {}
-        self.latest = 0  #: number of the cell that runs; IPython counts on before or after, depending on its version
+        self.latest = 0  #: number of the running cell; IPython counts before or after, depending on its version
         for path, number in getattr(self._compiler, "_filename_map", {}).items():
             self._name(path, number)
         self._compiler.cache = self._name_new
@@ -36,7 +36,7 @@ class _Cells:
 
     def restore(self) -> None:
         if self._compiler.__dict__.get("cache") != self._name_new:
-            return  # another extension stands before this one, and calls it
+            return  # another extension replaced this one, and calls it
         if self._instances is None:
             del self._compiler.cache
         else:
@@ -61,7 +61,7 @@ class _Cells:
 
 
 class _Arguments(argparse.ArgumentParser):
-    """Options of the magic. They are those of ``tidemark run``."""
+    """Options of the magic, the same as those of ``tidemark run``."""
 
     def __init__(self) -> None:
         super().__init__("%%tidemark", description="Record what this cell does with tensor memory.", add_help=False)
@@ -82,14 +82,14 @@ class _Magic:
     def __init__(self, shell: Any, cells: _Cells) -> None:
         self._shell = shell
         self._cells = cells
-        self._folder: Path | None = None  # of recordings that are not kept
+        self._folder: Path | None = None  # folder of temporary recordings
         self._count = 0
 
     def __call__(self, line: str, cell: str) -> object:
-        """Record this cell and show its memory over time, what held it at the peak, and where that was allocated.
+        """Record this cell and show its memory over time, the memory held at the peak, and the allocating lines.
 
-        ``%%tidemark [-o FILE] [-f] [-q] [--stacks ...] [--attribute on|off] [--sample-interval TIME] [--no-samples]
-        [--max-size SIZE]``
+        ``%%tidemark [-o FILE] [-f] [-q] [--stacks ...] [--attribute on|off] [--sample-interval TIME] [--no-samples] [--max-size
+        SIZE]``
         """
         try:
             words = shlex.split(line)
@@ -110,7 +110,7 @@ class _Magic:
         try:
             exec(code, self._shell.user_ns)
             return eval(last, self._shell.user_ns) if last is not None else None
-        finally:  # whatever is wrong with the recording: the cell ends as it would without
+        finally:  # if the recording fails, the cell still ends as it would without it
             try:
                 recording.stop()
                 if not options.quiet:
@@ -119,7 +119,7 @@ class _Magic:
                 warnings.warn(str(problem), stacklevel=2)
 
     def _compile(self, cell: str) -> tuple[Any, Any]:
-        """The cell's statements, and its last expression where it ends with one; with the lines that it has in the notebook."""
+        """The cell's statements, and its last expression if it ends with one; with their line numbers in the notebook."""
         shell = self._shell
         source = cell if cell.startswith("%%") else f"# the line of the magic\n{cell}"
         transformed = shell.transform_cell(source)
@@ -136,7 +136,7 @@ class _Magic:
         return compile(tree, path, "exec", shell.compile.flags, True), last
 
     def _temporary(self) -> str:
-        if self._folder is None or not self._folder.is_dir():  # something cleans up in a long life
+        if self._folder is None or not self._folder.is_dir():  # it may have been deleted in a long session
             self._folder = Path(tempfile.mkdtemp(prefix="tidemark-cells-"))
             atexit.register(_remove, self._folder, os.getpid())
         self._count += 1
@@ -150,19 +150,19 @@ class _Magic:
 
 
 def _remove(folder: Path, owner: int) -> None:
-    if os.getpid() == owner:  # not in a process that a cell has forked
+    if os.getpid() == owner:  # not in a process forked by a cell
         shutil.rmtree(folder, ignore_errors=True)
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """What ``%load_ext tidemark`` calls: from now on there is ``%%tidemark``, and recordings call cells ``In[3]``."""
-    unload_ipython_extension(shell)  # where it is called twice
+    """Called by ``%load_ext tidemark``: adds ``%%tidemark``, and recordings name cells ``In[3]``."""
+    unload_ipython_extension(shell)  # if it is called twice
     shell.tidemark_cells = cells = _Cells(shell)
     shell.register_magic_function(_Magic(shell, cells), "cell", "tidemark")
 
 
 def unload_ipython_extension(shell: Any) -> None:
-    """What ``%unload_ext tidemark`` calls: all is as it was before."""
+    """Called by ``%unload_ext tidemark``: restores the previous state."""
     cells = shell.__dict__.pop("tidemark_cells", None)
     if cells is not None:
         cells.restore()

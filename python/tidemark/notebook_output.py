@@ -1,4 +1,4 @@
-"""What a notebook shows of a recorded cell: its memory over time, and what held it at the peak."""
+"""Notebook output for a recorded cell: its memory over time, and the memory held at the peak."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_ROWS = 10
 
 
 class RecordedCell:
-    """A recording, for IPython to show: HTML where there is a browser, the summary as text elsewhere."""
+    """A recording for display in IPython: HTML in a browser, the summary as text elsewhere."""
 
     def __init__(self, path: str) -> None:
         from tidemark.reading.run import read

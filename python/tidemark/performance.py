@@ -1,4 +1,4 @@
-"""What a training run does over time: its metrics, its steps, and the machine."""
+"""Performance of a training run over time: its metrics, its steps, and the machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PARTS = {"data": 0, "forward": 1, "backward": 2, "optimizer": 3}
 
 
 class StepPart:
-    """A part of the step, measured as a context manager; ``PerformanceMonitor`` makes them. One at a time of each."""
+    """A part of the step, measured as a context manager; ``PerformanceMonitor`` creates them. One at a time of each."""
 
     __slots__ = ("_began", "_monitor", "_part")
 
@@ -36,7 +36,7 @@ class StepPart:
 
 
 class PerformanceMonitor:
-    """Statistics of what a program logs, in memory that does not grow with the number of values.
+    """Statistics of a program's logged values, in memory that does not grow with the number of values.
 
     ```python
     monitor = tidemark.PerformanceMonitor()
@@ -57,8 +57,8 @@ class PerformanceMonitor:
 
         Args:
             interval: seconds between two samples of the machine.
-            devices: GPUs, as ``tidemark devices`` numbers them; empty for all.
-            disk: a path on the file system whose use is reported.
+            devices: GPUs, numbered as in ``tidemark devices``; empty for all.
+            disk: a path on the file system to report.
         """
         names = [str(device).encode() for device in devices]
         self._monitor = _engine.performance_monitor(names, interval, os.fsencode(disk))
@@ -70,17 +70,17 @@ class PerformanceMonitor:
         return _engine.is_performance_watched(self._monitor)
 
     def start_monitoring(self) -> None:
-        """Begin to watch the machine; nothing where it is watched. What is logged is kept again where it was not."""
+        """Start watching the machine; no effect if it is watched. Logged values are kept again if they were not."""
         _engine.start_performance(self._monitor)
 
     def stop_monitoring(self) -> None:
-        """End. The report stays; what is logged from now on is not kept, which is logged once."""
+        """Stop. The report stays; values logged from now on are not kept, which is logged once."""
         _engine.stop_performance(self._monitor)
 
     def log_metric(self, name: str, value: SupportsFloat) -> None:
-        """Take a value of a metric: a number, or what ``float()`` takes, such as a tensor of one element.
+        """Take a value of a metric: a number, or an argument of ``float()``, such as a tensor of one element.
 
-        Values that are NaN or infinite are counted apart. There may be 1000 names; values of further ones are counted only.
+        NaN and infinite values are counted separately. There may be 1000 names; values of further ones are only counted.
         """
         if not _engine.log_metric(self._monitor, name, value):
             self._say_late()
@@ -93,7 +93,7 @@ class PerformanceMonitor:
     def part(self, name: str) -> StepPart:
         """Measure a part of the step: ``"data"`` (waiting for it), ``"forward"``, ``"backward"`` or ``"optimizer"``.
 
-        Times are the host's: what a GPU does behind its back counts where the host waits for it.
+        Times are the host's: asynchronous work of a GPU counts where the host waits for it.
         """
         if name not in _PARTS:
             raise ValueError(f"part {name!r}: expected one of {', '.join(_PARTS)}")
@@ -123,7 +123,7 @@ class PerformanceMonitor:
         return _engine.performance_page(self._monitor, __version__).decode()
 
     def save_chart(self, path: PathLike) -> None:
-        """Draw the metrics and the machine over time, as PNG, or SVG where the name ends so."""
+        """Draw the metrics and the machine over time, as PNG, or SVG if the name ends in it."""
         target = Path(path)
         target.write_bytes(_engine.performance_chart(self._monitor, target.suffix == ".svg"))
 

@@ -1,6 +1,6 @@
 """The pytest plugin: peak memory by test, limits, leaks, and a baseline.
 
-pytest loads this with every run. Until an option or a marker asks for more, it adds its options and looks at each test's
+pytest loads this with every run. Unless an option or a marker needs more, it only adds its options and checks each test's
 markers once.
 """
 

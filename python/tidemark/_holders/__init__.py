@@ -1,4 +1,4 @@
-"""Who holds a tensor's memory: the Python objects that own the storage, and their chains of references to a root."""
+"""Holders of a tensor's memory: the Python objects that own the storage, and their chains of references to a root."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ __all__ = ["HolderChain", "HolderStep", "Holders", "LargestHolders", "StorageOwn
 
 
 def holders(target: object, *, max_chains: int = 5, max_depth: int = 40, lang: str | None = None) -> Holders:
-    """Which Python objects own a tensor's storage, and what keeps each of them alive.
+    """Find the Python objects that own a tensor's storage, and the references that keep each of them alive.
 
-    ``target`` is a tensor, a NumPy array on a tensor's memory, a storage, or an address (an ``int``, such as a leak's or a
-    recording's). Owners are all tensors on the storage: views, gradients, what autograd graphs saved for their backward pass,
-    arrays made by ``.numpy()``. Each has at most ``max_chains`` chains, shortest first, of ``max_depth`` references at most.
+    ``target`` is a tensor, a NumPy array on a tensor's memory, a storage, or an address (an ``int``, for example from a leak or
+    a recording). Owners are all tensors on the storage: views, gradients, tensors saved by autograd graphs for their backward
+    pass, arrays made by ``.numpy()``. Each has at most ``max_chains`` chains, shortest first, of at most ``max_depth``
+    references.
 
-    No code of the program runs (no ``repr``, property or hook), and nothing stays alive afterwards. It looks at every object of
+    No code of the program runs (no ``repr``, property or hook), and nothing stays alive afterwards. It visits every object of
     the process: some 2 s for a million.
 
     Raises ``TypeError`` for another kind of target, ``ValueError`` for limits below 1.
@@ -38,9 +39,9 @@ def holders(target: object, *, max_chains: int = 5, max_depth: int = 40, lang: s
 def largest_holders(
     n: int = 10, device: object = None, *, max_chains: int = 3, max_depth: int = 40, lang: str | None = None
 ) -> LargestHolders:
-    """The ``n`` largest live storages of the process and who holds each: see ``holders``.
+    """Find the ``n`` largest live storages of the process and the holders of each: see ``holders``.
 
-    ``device`` (``"cuda:0"``, ``"cuda"`` for all GPUs, a ``torch.device``; default: all devices) chooses storages.
+    ``device`` (``"cuda:0"``, ``"cuda"`` for all GPUs, a ``torch.device``; default: all devices) selects storages.
     """
     torch = require_torch("tidemark.largest_holders()")
     _check(n=n, max_chains=max_chains, max_depth=max_depth)

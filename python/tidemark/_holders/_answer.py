@@ -1,9 +1,9 @@
-"""What a monitor asks of a recorded program: which storages are new since it asked first, and who holds them.
+"""Answers a monitor's request to a recorded program for its new storages since the first request, and their holders.
 
-`tidemark leak --enable-tracking` puts a file objects.PID.question into the recorder's folder, which is the user's alone:
-it says "first" or "again". The program answers with objects.PID.answer, while its main thread waits between two bytecodes: the
-library that records has these modules in it, and runs answer() on a thread of its own (src/collect/process/script). The
-program need not have the package.
+`tidemark leak --enable-tracking` creates a file objects.PID.question in the recorder's folder, which only the user can access:
+it contains "first" or "again". The program answers with objects.PID.answer, while its main thread waits between two bytecodes:
+the recording library contains these modules, and runs answer() on a thread of its own (src/collect/process/script). The program
+does not need the package.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from typing import Any
 from ._scene import explain_storages, live_storages
 from ._types import Holders
 
-_MOST_SAMPLES = 64  # storages whose holders are told
+_MOST_SAMPLES = 64  # storages with holders in the answer
 _MOST_CHAINS = 3
 _MOST_STORAGES = 1_000_000
 _MOST_TEXT = 500
-_MOST_SECONDS = 10.0  # after which no more chains are looked for; what the program has is counted in any case
+_MOST_SECONDS = 10.0  # after which no more chains are searched; storages are counted in any case
 
 _first: dict[int, tuple[int, int, str]] | None = None
 
 
 def answer(question: str) -> None:
-    """Answers the question in this file, and takes it away. Nothing that goes wrong reaches the program."""
+    """Answers the request in this file, and removes it. No error reaches the program."""
     asked = Path(question)
     try:
         first = asked.read_text(encoding="utf-8").strip() == "first"
         asked.unlink()
     except OSError:
-        return  # another thread answers
+        return  # another thread is answering
     begun = time.perf_counter()
     try:
         said: dict[str, Any] = _look(first)
@@ -84,6 +84,6 @@ def _look(first: bool) -> dict[str, Any]:
 
 
 def _chains(found: Holders) -> dict[str, Any]:
-    """The chains that lead somewhere, and whether there are others only: those are no more than the owner's type."""
+    """The chains that lead to a root; or, with a flag, the others, which contain only the owner's type."""
     paths = [chain.path[:_MOST_TEXT] for chain in found.chains if chain.kind != "native" or chain.steps]
     return {"chains": paths[:_MOST_CHAINS], "native": bool(found.chains) and not paths}

@@ -1,4 +1,4 @@
-"""References that CPython's collector does not see: those of C++ objects, and of frames that are running."""
+"""References that CPython's collector does not see: those of C++ objects, and of running frames."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Edges:
 
     def __init__(self) -> None:
         self._parents: dict[int, list[tuple[Any, str]]] = {}
-        self._kept: list[Any] = []  # ids stay the objects' as long as these live
+        self._kept: list[Any] = []  # keeps ids unique while these live
 
     def add(self, parent: Any, child: Any, name: str) -> None:
         self._parents.setdefault(id(child), []).append((parent, name))
@@ -32,12 +32,12 @@ class Edges:
 
 
 class Frames:
-    """The frames that are running, of all threads but for those of this search; and their local variables."""
+    """The running frames of all threads, except this search's; and their local variables."""
 
     def __init__(self, edges: Edges) -> None:
         self.running: dict[int, FrameType] = {}
         self.ours: set[int] = set()
-        # No variable here may have the innermost frame: that is this one, which would keep itself until the next collection.
+        # No variable here may hold the innermost frame: that is this one, which would keep itself until the next collection.
         list(map(self._add_stack, sys._current_frames().values()))
         for each in self.running.values():
             if id(each) not in self.ours and not _safe.is_module_body(each):
@@ -52,7 +52,7 @@ class Frames:
             frame = frame.f_back
 
     def forget(self) -> None:
-        """Lets go of the frames, of which some have this object: a cycle. Nothing else may have the frames' dicts by now."""
+        """Releases the frames, some of which refer to this object: a cycle. Nothing else may have the frames' dicts by now."""
         for frame in self.running.values():
             if id(frame) not in self.ours:
                 _safe.release_locals(frame)

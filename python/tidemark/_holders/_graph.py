@@ -1,4 +1,4 @@
-"""Autograd graphs: which node keeps which tensor for its backward pass, and who keeps the node."""
+"""Autograd graphs: the tensors that each node keeps for its backward pass, and the holders of the node."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def add_graphs(storages: Storages, edges: Edges) -> list[tuple[str, dict[str, ob
             edges.add(tensor, node, ".grad_fn")
             visit(node)
     hooked, unreadable = 0, False
-    for node in order:  # grows meanwhile
+    for node in order:  # grows during the loop
         if len(order) >= _MOST_NODES:
             break
         for index, (following, _) in enumerate(node.next_functions):
@@ -63,7 +63,7 @@ def add_graphs(storages: Storages, edges: Edges) -> list[tuple[str, dict[str, ob
 
 
 def _saved(node: Any) -> Iterator[tuple[str, Any]]:
-    """The variables that a node keeps, still packed, and the name under which PyTorch unpacks each."""
+    """The variables that a node keeps, still packed, and the names under which PyTorch unpacks them."""
     for base in _safe.mro(type(node)):
         for name, member in list(_safe.type_dict(base).items()):
             if name.startswith(_RAW):

@@ -1,8 +1,9 @@
-"""Every object that CPython's cycle collector knows, and what refers to what, as of one moment.
+"""All objects known to CPython's cycle collector and their references, at one moment.
 
-One pass lists the references of all objects in two flat arrays, 8 bytes a reference. Who refers to some objects is then a
-scan of the array at the speed of C, once for each level of the search: asking ``gc.get_referrers`` would follow every
-reference again for every level, and misses what the collector does not track. A dict of all parents takes seven times as long.
+One pass lists the references of all objects in two flat arrays, 8 bytes a reference. The referrers of some objects are then
+found by a scan of the array at the speed of C, once for each level of the search: ``gc.get_referrers`` would follow every
+reference again for every level, and misses objects that the collector does not track. A dict of all parents takes seven times
+as long.
 """
 
 from __future__ import annotations
@@ -16,22 +17,22 @@ from collections.abc import Iterable
 from itertools import compress, count
 from typing import Any
 
-_BETWEEN_LOOKS = 4096  # objects, between two looks at the clock
+_BETWEEN_LOOKS = 4096  # objects between two readings of the clock
 
 
 class Heap:
-    """Strong references to all objects: whoever has it holds everything alive, so it must not outlive the search."""
+    """Strong references to all objects: they keep everything alive, so it must not outlive the search."""
 
     def __init__(self) -> None:
         self.objects: list[Any] = gc.get_objects()
         self.found_untracked: dict[int, Any] = {}
         self._targets = array("Q")  # the id of each object referred to, by referring object
-        self._ends = array("Q")  # for each object, where its references end in _targets
+        self._ends = array("Q")  # for each object, the end of its references in _targets
 
     def link(self, untracked_kinds: Iterable[type], until: float = math.inf) -> bool:
-        """Lists the references. False where it was not done by ``until``, of ``time.perf_counter``: then none are known.
+        """Lists the references. False if it was not done by ``until``, of ``time.perf_counter``: then none are known.
 
-        ``untracked_kinds``: types that the collector does not track but that are to be known, such as NumPy's arrays.
+        ``untracked_kinds``: types that the collector does not track but that are needed, such as NumPy's arrays.
         """
         wanted = {id(kind) for kind in untracked_kinds}
         containers = {id(kind) for kind in (tuple, dict)} if wanted else set()
@@ -49,7 +50,7 @@ class Heap:
             end(total)
             if wanted and not looked_at.isdisjoint(map(id, map(type, referred))):
                 self._look_into(referred, wanted, containers)
-        # Containers of untracked objects only are untracked themselves, and so not among gc's objects: append theirs.
+        # Containers of only untracked objects are untracked themselves, and so not among gc's objects: append theirs.
         for item in [each for key, each in self.found_untracked.items() if id(type(each)) in containers]:
             self.objects.append(item)
             referred = references(item)
@@ -71,7 +72,9 @@ class Heap:
                         pending.append(gc.get_referents(each))
 
     def parents(self, wanted: set[int]) -> dict[int, list[Any]]:
-        """Of objects, by id: those that refer to each, in the order of their age. Instances are not parents of their class."""
+        """By id of an object: the objects that refer to it, in the order of their age. Instances are not parents of their
+        class.
+        """
         found: dict[int, list[Any]] = {}
         for position in compress(count(), map(wanted.__contains__, self._targets)):
             parent = self.objects[bisect_right(self._ends, position)]
@@ -83,10 +86,10 @@ class Heap:
         return found
 
     def forget(self) -> None:
-        """Lets go of everything: the list has this object itself, a cycle that would live until the next collection."""
+        """Releases everything: the list contains this object itself, a cycle that would live until the next collection."""
         self.objects.clear()
         self.found_untracked.clear()
 
     def of_types(self, types: set[int]) -> list[Any]:
-        """Objects whose type's id is one of these."""
+        """Objects of these types, given by id."""
         return [each for each in self.objects if id(type(each)) in types]

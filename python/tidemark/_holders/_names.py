@@ -1,4 +1,4 @@
-"""How one object refers to another, as one would write it in Python: ``.weight``, ``[12]``, ``['key']``, a local variable."""
+"""The reference from one object to another in Python syntax: ``.weight``, ``[12]``, ``['key']``, a local variable."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ UNNAMED = "?"
 
 
 def name_of(parent: Any, child: Any) -> str:
-    """The name of a reference that the collector saw; ``UNNAMED`` where the parent does not show it."""
+    """The name of a reference found by the collector; ``UNNAMED`` if the parent does not show it."""
     if _safe.is_kind(parent, dict):
         return _in_dict(parent, child) or _in_object(parent, child)
     if _safe.is_kind(parent, list, tuple):
@@ -34,7 +34,7 @@ def name_of(parent: Any, child: Any) -> str:
         return _in_function(parent, child)
     frame = frame_of(parent)
     if frame is not None:
-        if child is frame:  # a generator's: an object of its own until CPython 3.10
+        if child is frame:  # a generator's frame: a separate object until CPython 3.10
             return ".gi_frame"
         return _in_locals(frame, child) or (".f_back" if frame.f_back is child else UNNAMED)
     return _in_object(parent, child)
@@ -51,7 +51,7 @@ def place_of(value: Any) -> str | None:
 
 
 def frame_of(value: Any) -> FrameType | None:
-    """The frame itself, or that of a generator or coroutine which has not ended."""
+    """The frame itself, or the frame of a generator or coroutine that has not ended."""
     found = value if type(value) is FrameType else _safe.attribute(value, _FRAMES_OF.get(type(value), ""))
     return found if type(found) is FrameType else None
 
@@ -89,7 +89,7 @@ def _in_function(parent: Any, child: Any) -> str:
 
 
 def _in_locals(frame: FrameType, child: Any) -> str:
-    if type(child) is CellType:  # a variable that functions within share
+    if type(child) is CellType:  # a variable shared with inner functions
         try:
             child = child.cell_contents
         except ValueError:  # not set yet

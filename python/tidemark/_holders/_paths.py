@@ -16,7 +16,7 @@ _MODULE_TABLES = ("._parameters", "._buffers", "._modules")
 
 
 def chain_of(found: Found) -> HolderChain:
-    """The chain that a search found, named."""
+    """The chain found by a search, with names."""
     links = [
         (parent, name if name is not None else _names.name_of(parent, child), child)
         for parent, name, child in zip(found.objects, found.names, found.objects[1:])
@@ -43,7 +43,7 @@ def _start(found: Found, links: list[Any]) -> tuple[str, list[Any]]:
 
 
 def title(value: Any) -> str:
-    """An object by its kind: functions and classes by name, frames by their variable alone, others by their type."""
+    """The title of an object: functions and classes by name, frames only by their variable, others by their type."""
     if _names.frame_of(value) is not None:
         return ""
     if type(value) is FunctionType:
@@ -54,7 +54,7 @@ def title(value: Any) -> str:
 
 
 def _merge(links: list[Any]) -> list[Any]:
-    """References through what Python does not write: an object's ``__dict__``, a module's tables, closures, autograd nodes."""
+    """Merges references that Python syntax omits: an object's ``__dict__``, a module's tables, closures, autograd nodes."""
     merged: list[Any] = []
     index = 0
     while index < len(links):
@@ -73,7 +73,7 @@ def _merge(links: list[Any]) -> list[Any]:
             variable = next((name for name, each in variables if each is cell), "?")
             merged.append((parent, f".<locals>.{variable}", links[index + 2][2]))
             index += 2
-        elif type(parent) is CellType and merged:  # named already, by the frame whose variable it is
+        elif type(parent) is CellType and merged:  # named already, by the frame that has the variable
             merged[-1] = (*merged[-1][:2], child)
         else:
             merged.append((parent, name, child))
@@ -94,7 +94,7 @@ def _steps(links: list[Any]) -> tuple[HolderStep, ...]:
         if name.startswith(".next_functions["):
             nodes += 1
             continue
-        if name in (".tb_next", ".tb_frame", ".gi_frame"):  # to the frame that is named next
+        if name in (".tb_next", ".tb_frame", ".gi_frame"):  # to the frame, which is named next
             continue
         if nodes:
             between = " → " if nodes == 1 else f" → ({nodes - 1} node{'s' if nodes > 2 else ''}) → "

@@ -45,7 +45,7 @@ def chain_text(chain: HolderChain, lang: str | None) -> str:
 
 
 def text(found: Holders) -> str:
-    """Owners with their chains, indented; a line each."""
+    """Owners with their chains, indented, one per line."""
     lines = [heading(found)]
     for owner in found.owners:
         lines.append(f"  {owner_text(owner, found.lang)}")
@@ -68,7 +68,7 @@ def largest_text(found: LargestHolders) -> str:
 
 
 def html(found: Sequence[Holders]) -> str:
-    """A table with a row for each chain; nothing in it is markup of the program's."""
+    """A table with a row for each chain; texts of the program are escaped."""
     rows = []
     for each in found:
         rows.append(f'<tr><th colspan="2" style="text-align:left">{escape(heading(each))}</th></tr>')

@@ -1,4 +1,4 @@
-"""Reading objects without running code of theirs: no ``repr``, no properties, no ``__getattr__``, ``__class__``, ``__eq__`` or
+"""Reads objects without running their code: no ``repr``, no properties, no ``__getattr__``, ``__class__``, ``__eq__`` or
 ``__hash__`` written in Python, and no mutation.
 
 Everything goes through ``type(x)``, which cannot be overridden, and through descriptors that are part of CPython.
@@ -23,7 +23,7 @@ def mro(cls: type) -> tuple[type, ...]:
 
 
 def is_kind(value: object, *kinds: type) -> bool:
-    """``isinstance`` that asks neither ``value.__class__`` nor a metaclass."""
+    """``isinstance`` without using ``value.__class__`` or a metaclass."""
     return any(base is kind for base in mro(type(value)) for kind in kinds)
 
 
@@ -43,7 +43,7 @@ def module_of(cls: type) -> str | None:
 
 
 def subclasses(cls: type) -> list[type]:
-    """The class and all that derive from it."""
+    """The class and all its subclasses."""
     found: list[type] = [cls]
     seen = {id(cls)}
     for base in found:
@@ -56,7 +56,7 @@ def subclasses(cls: type) -> list[type]:
 
 
 def descriptor(cls: type, name: str) -> Any | None:
-    """The descriptor that C code made for an attribute; ``None`` where a class replaces it in Python."""
+    """The C descriptor of an attribute; ``None`` if a class replaces it in Python."""
     for base in mro(cls):
         found = type_dict(base).get(name)
         if found is not None:
@@ -65,18 +65,18 @@ def descriptor(cls: type, name: str) -> Any | None:
 
 
 def attribute(value: object, name: str) -> Any | None:
-    """An attribute that C code provides, such as ``__traceback__`` of exceptions; ``None`` where it is not there or not set."""
+    """An attribute provided by C code, such as ``__traceback__`` of exceptions; ``None`` if it is missing or not set."""
     found = descriptor(type(value), name)
     if found is None:
         return None
     try:
         return found.__get__(value)
-    except Exception:  # an unset slot; C code that refuses
+    except Exception:  # an unset slot, or an error of C code
         return None
 
 
 def instance_dict(value: object) -> dict[str, Any] | None:
-    """The object's own attributes, where it keeps them in a plain dict."""
+    """The object's own attributes, if they are in a plain dict."""
     found = attribute(value, "__dict__")
     return found if type(found) is dict else None
 
@@ -95,7 +95,7 @@ def slots(value: object) -> list[tuple[str, Any]]:
 
 
 def items(mapping: dict[Any, Any]) -> list[tuple[Any, Any]]:
-    """The entries of a dict or a subclass of it; what another thread changes meanwhile may be missing."""
+    """The entries of a dict or a subclass of it; entries that another thread changes meanwhile may be missing."""
     try:
         return list(dict.items(mapping))
     except RuntimeError:
@@ -108,22 +108,22 @@ def is_module_body(frame: FrameType) -> bool:
 
 
 def locals_of(frame: FrameType) -> list[tuple[str, Any]]:
-    """A frame's local variables, cells' contents included. ``release_locals`` has to follow."""
+    """A frame's local variables, including contents of cells. Call ``release_locals`` afterwards."""
     mapping: Any = frame.f_locals
     if type(mapping) is dict:
         return items(mapping)
-    view = frame.f_code.co_flags & _CO_OPTIMIZED  # CPython 3.13's; a class body may have any mapping, of the program's own
+    view = frame.f_code.co_flags & _CO_OPTIMIZED  # a view in CPython 3.13; a class body may have any mapping
     return list(mapping.items()) if view else []
 
 
 def release_locals(frame: FrameType) -> None:
-    """Lets go of what ``locals_of`` made CPython before 3.13 keep: a dict in the frame, with references to all values.
+    """Releases the dict that ``locals_of`` made CPython before 3.13 keep in the frame, with references to all values.
 
-    It is emptied again, unless somebody else holds it (a debugger) or it would be copied back (a trace function is active).
+    It is cleared, unless another object holds it (a debugger) or it would be copied back (a trace function is active).
     """
     mapping: Any = frame.f_locals
     if frame.f_code.co_flags & _CO_OPTIMIZED and type(mapping) is dict:
-        only_the_frame = 3  # the frame's reference, ours, and getrefcount's argument
+        only_the_frame = 3  # the frame's reference, this function's, and getrefcount's argument
         if sys.getrefcount(mapping) == only_the_frame and frame.f_trace is None and sys.gettrace() is None:
             mapping.clear()
 
@@ -135,13 +135,13 @@ def place(code: CodeType, line: int | None = None) -> str:
         path = Path(name)
         try:
             name = str(path.relative_to(Path.cwd()))
-        except (ValueError, OSError):  # elsewhere; a working directory that is gone
+        except (ValueError, OSError):  # on another drive; or the working directory is gone
             name = str(Path(*path.parts[-2:]))
     return f"{name}:{code.co_firstlineno if line is None else line}"
 
 
 def key_text(key: object) -> str:
-    """A dict's key: plain values as Python writes them, objects by their type."""
+    """A dict's key: plain values as Python writes them, other objects by their type."""
     if type(key) in (str, int, float, bool, bytes, type(None)):
         text = repr(key)
         return text if len(text) <= 60 else text[:57] + "…"
@@ -154,7 +154,7 @@ def key_text(key: object) -> str:
 
 
 def function_name(function: Any) -> str:
-    """``Trainer.step``, ``make.<locals>.step``; of a Python or builtin function."""
+    """``Trainer.step``, ``make.<locals>.step``; for a Python or builtin function."""
     if is_kind(function, BuiltinFunctionType):
         return str(attribute(function, "__qualname__"))
     name = attribute(function, "__qualname__")

@@ -1,4 +1,4 @@
-"""The process as of one moment: its objects, storages and references, and who holds which storages."""
+"""The process at one moment: its objects, storages and references, and the holders of storages."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FROZEN = "gc.freeze() hides {count} objects: chains through them are not found"
 
 
 def live_storages(torch: Any) -> dict[int, tuple[int, int, str]]:
-    """Address, bytes and device of every live storage that Python objects own, by PyTorch's own key of it."""
+    """Address, bytes and device of every live storage owned by Python objects, by PyTorch's own key."""
     with Scene(torch, links=False) as scene:
         return {key: (each.address, each.bytes, each.device) for key, each in scene.storages.by_key.items()}
 
@@ -29,9 +29,10 @@ def live_storages(torch: Any) -> dict[int, tuple[int, int, str]]:
 def explain_storages(
     torch: Any, keys: list[int], max_chains: int = 3, seconds: float | None = None
 ) -> tuple[list[Holders], bool, list[Note]]:
-    """Who holds these storages, those that are gone by now left out.
+    """The holders of these storages, without storages that are gone by now.
 
-    Also whether the search came to its end: after ``seconds`` it stops looking for chains; and what could not be found out.
+    Also returns whether the search was complete: after ``seconds`` it stops looking for chains; and notes on missing
+    information.
     """
     with Scene(torch, seconds=seconds) as scene:
         live = [scene.storages.by_key[key] for key in keys if key in scene.storages.by_key]
@@ -39,10 +40,10 @@ def explain_storages(
 
 
 class Scene:
-    """The process as of one moment. The collector is off meanwhile, and all that was found is let go of at the end."""
+    """The process at one moment. The collector is off meanwhile, and everything found is released at the end."""
 
     def __init__(self, torch: Any, links: bool = True, seconds: float | None = None) -> None:
-        """``links``: whether who refers to what is to be known, which takes most of the time; for at most ``seconds``."""
+        """``links``: whether to find references, which takes most of the time; for at most ``seconds``."""
         self._torch = torch
         self._links = links
         self._collecting = gc.isenabled()
@@ -109,13 +110,13 @@ class Scene:
         found = search.chains([owner for _, owner in owners], max_chains, max_depth) if self.complete else [[]] * len(owners)
         self.complete = self.complete and search.complete
         self.notes += search.notes
-        self._heap.forget()  # it has the dicts of frames' variables, which naming is to release
+        self._heap.forget()  # it has the dicts of frames' variables, which must be released after naming
         grouped: list[list[StorageOwner]] = [[] for _ in wanted]
         for (index, owner), chains in zip(owners, found):
             kind, what = self.storages.describe(owner, wanted[index])
             if kind == "storage" and (not chains or chains[0].kind == "native"):
-                continue  # PyTorch's own object, which it makes for each storage that is looked at
-            if chains and time.perf_counter() > self._until:  # to name a reference takes a look at all of a list
+                continue  # PyTorch's own object, created for each storage that is inspected
+            if chains and time.perf_counter() > self._until:  # naming a reference may read a whole list
                 self.complete, chains = False, []
             named = {chain.path: chain for chain in map(chain_of, chains)}
             chosen = itertools.islice(named.values(), max_chains)

@@ -15,11 +15,11 @@ from ._heap import Heap
 
 if TYPE_CHECKING:
     Way = tuple[list[Any], list[Optional[str]]]  # objects, each referring to the next, and the names of these references
-    Seed = tuple[int, Any, tuple[Any, Optional[str]]]  # the owner's index, the owner, who refers to it and how
+    Seed = tuple[int, Any, tuple[Any, Optional[str]]]  # the owner's index, the owner, its referrer and the reference's name
 
-Note = tuple[str, dict[str, object]]  # a sentence, and what is filled into it
+Note = tuple[str, dict[str, object]]  # a template, and its values
 
-_SEEDS = 4  # references to an owner that are followed, for each chain that is asked for
+_SEEDS = 4  # references to an owner that are followed, for each requested chain
 _MOST_VISITED = 100_000
 _MOST_IN_CYCLES = 3_000
 TOO_MANY = "The search ended after {count} objects: there may be more chains"
@@ -28,9 +28,9 @@ TOO_DEEP = "The search ended at {depth} references: there may be longer chains (
 
 @dataclass
 class Found:
-    """A chain as objects, root first; ``names`` are those that the collector does not know (``None``: ask ``name_of``).
+    """A chain as objects, root first; ``names`` are those unknown to the collector (``None``: call ``name_of``).
 
-    ``kind``: see ``HolderChain``. For a cycle, ``objects[: cycle + 1]`` goes around and comes back to the first.
+    ``kind``: see ``HolderChain``. For a cycle, ``objects[: cycle + 1]`` returns to the first object.
     """
 
     kind: str
@@ -41,7 +41,7 @@ class Found:
 
 
 class Roots:
-    """What is alive for its own sake: modules' namespaces, local variables of functions that run, exceptions being handled."""
+    """Roots: modules' namespaces, local variables of running functions, exceptions being handled."""
 
     def __init__(self, frames: Frames) -> None:
         self._frames = frames
@@ -74,7 +74,7 @@ class Search:
     """The part of the heap above some objects, found level by level."""
 
     def __init__(self, heap: Heap, edges: Edges, frames: Frames, excluded: set[int], until: float = math.inf) -> None:
-        """``until``, of ``time.perf_counter``: chains that are not found by then are not looked for any more."""
+        """``until``, of ``time.perf_counter``: the search for chains stops at that time."""
         self._heap = heap
         self._edges = edges
         self._roots = Roots(frames)
@@ -88,7 +88,7 @@ class Search:
         self._parents.clear()
 
     def parents(self, ids: set[int]) -> None:
-        """Makes the parents of these objects known."""
+        """Finds the parents of these objects."""
         missing = {each for each in ids if each not in self._parents}
         if not missing:
             return
@@ -100,10 +100,11 @@ class Search:
             self._parents[child] = found
 
     def chains(self, owners: list[Any], max_chains: int, max_depth: int) -> list[list[Found]]:
-        """The shortest chains to each object: first one by each object that refers to it, then others, ``max_chains`` or more.
+        """The shortest chains to each object: first one for each object that refers to it, then others, at least
+        ``max_chains``.
 
-        An object without a root above it has one chain, a cycle's or one that ends in native code; where the search is not
-        complete, it may have none.
+        An object without a root above it has one chain, for a cycle or ending in native code; if the search is incomplete, it
+        may have none.
         """
         seeds = self._seeds(owners, _SEEDS * max_chains)
         found = self._upwards(seeds, max_chains, max_depth)
@@ -117,7 +118,7 @@ class Search:
         ]
 
     def references(self, item: Any) -> int:
-        """How many objects refer to one whose parents are known."""
+        """The number of objects that refer to one with known parents."""
         return len(self._parents.get(id(item), ()))
 
     def _seeds(self, owners: list[Any], most: int) -> list[Seed]:
@@ -128,8 +129,8 @@ class Search:
 
     def _upwards(self, seeds: list[Seed], max_chains: int, max_depth: int) -> list[list[Found]]:
         """The chains through each reference to an owner. A bit stands for a reference: one search serves all of them."""
-        seen: dict[int, int] = {}  # by object: the references that it leads to
-        toward: dict[int, list[tuple[int, Any, str | None]]] = {}  # the next object on the way to those
+        seen: dict[int, int] = {}  # by object: the references to which it leads
+        toward: dict[int, list[tuple[int, Any, str | None]]] = {}  # the next object on the way to them
         results: list[list[Found]] = [[] for _ in seeds]
         level: dict[int, tuple[Any, int]] = {}
 
@@ -180,7 +181,7 @@ class Search:
         return objects, names
 
     def _without_root(self, owner: Any) -> Found:
-        """A cycle that the object is in or below; else the farthest object above it, which nothing known refers to."""
+        """A cycle that the object is in or below; else the farthest object above it, which has no known referrer."""
         way: dict[int, tuple[Any, str | None] | None] = {id(owner): None}
         order = [owner]
         for item in order:
@@ -210,7 +211,7 @@ class Search:
         return objects, names
 
     def _around(self, item: Any, within: dict[int, Any]) -> Way | None:
-        """The shortest way from an object back to itself, as the objects before it and how each refers to the next."""
+        """The shortest way from an object back to itself, as the objects before it and the references between them."""
         way: dict[int, tuple[Any, str | None]] = {}
         order = [item]
         for each in order:

@@ -13,7 +13,7 @@ from ._heap import Heap
 
 
 def undispatched(torch: Any) -> ExitStack:
-    """A context in which tensors of subclasses answer as plain ones, so that nothing of theirs runs."""
+    """A context in which tensors of subclasses behave as plain ones, so that none of their code runs."""
     stack = ExitStack()
     for name in ("DisableTorchFunctionSubclass", "DisableTorchFunction"):  # the latter until PyTorch 1.13
         guard = getattr(torch._C, name, None)
@@ -23,13 +23,13 @@ def undispatched(torch: Any) -> ExitStack:
     guard = torch._C._DisableTorchDispatch()
     if hasattr(type(guard), "__enter__"):
         stack.enter_context(guard)
-    else:  # until PyTorch 1.13: in force as long as it lives
+    else:  # until PyTorch 1.13: in force while it lives
         stack.callback(id, guard)
     return stack
 
 
 class Reader:
-    """Attributes of tensors as PyTorch's C++ has them, whatever a subclass puts in their place."""
+    """Attributes of tensors read through PyTorch's C++ descriptors, even if a subclass replaces them."""
 
     def __init__(self, torch: Any) -> None:
         self.base: Any = torch._C.TensorBase if hasattr(torch._C, "TensorBase") else torch._C._TensorBase
@@ -45,7 +45,7 @@ class Reader:
         self._storage = own.get("untyped_storage") or self.base._storage
 
     def storage(self, tensor: Any) -> Any | None:
-        """The untyped storage; ``None`` where there is none (sparse and wrapped tensors) or PyTorch does not show it."""
+        """The untyped storage; ``None`` if there is none (sparse and wrapped tensors) or PyTorch does not show it."""
         try:
             return self._storage(tensor)
         except (RuntimeError, NotImplementedError):
@@ -56,7 +56,7 @@ class Reader:
 
 
 class Storage:
-    """A storage that is alive: where it is, and which objects own it."""
+    """A live storage: its address, and the objects that own it."""
 
     def __init__(self, address: int, size: int, device: str) -> None:
         self.address = address
@@ -66,7 +66,7 @@ class Storage:
 
 
 class Storages:
-    """All storages that Python objects own, by the address of PyTorch's structure (which two storages never share)."""
+    """All storages owned by Python objects, by the address of PyTorch's structure (which two storages never share)."""
 
     def __init__(self, torch: Any, heap: Heap, edges: Edges) -> None:
         self._torch = torch
@@ -91,17 +91,17 @@ class Storages:
         key = storage._cdata
         known = self.by_key.get(key)
         if known is None:
-            if storage.device.type == "meta":  # to ask a FakeTensor, such as torch.compile keeps, is a warning or an error
+            if storage.device.type == "meta":  # reading a FakeTensor, such as torch.compile keeps, is a warning or an error
                 return
             try:
                 known = Storage(storage.data_ptr(), int(storage.nbytes()), str(storage.device))
-            except RuntimeError:  # likewise of a FunctionalTensor: there is no memory
+            except RuntimeError:  # a FunctionalTensor, which has no memory
                 return
             self.by_key[key] = known
         known.owners.append(tensor)
 
     def _add_gradient_and_base(self, tensor: Any, edges: Edges) -> None:
-        # Anything else's .grad is a warning on stderr, and not set.
+        # For other tensors .grad is not set, and reading it prints a warning to stderr.
         if self.read.is_leaf(tensor) or self.read.retains_grad(tensor):
             gradient = self.read.grad(tensor)
             if gradient is not None:
@@ -120,7 +120,7 @@ class Storages:
                 known.owners.append(storage)
 
     def add_arrays(self, arrays: list[Any], edges: Edges) -> None:
-        """NumPy arrays: those made by ``.numpy()`` refer to the tensor; those under ``from_numpy`` are where the tensor is."""
+        """NumPy arrays: those made by ``.numpy()`` refer to the tensor; those under ``from_numpy`` have its address."""
         by_address = sorted(
             (each.address, each.address + each.bytes, each) for each in self.by_key.values() if each.device == "cpu"
         )
@@ -135,7 +135,7 @@ class Storages:
                 by_address[at][2].owners.append(array)
 
     def containing(self, address: int) -> Storage | None:
-        """The storage that has the byte at an address."""
+        """The storage that contains the byte at an address."""
         for each in self.by_key.values():
             if each.address <= address < each.address + each.bytes:
                 return each
@@ -146,7 +146,7 @@ class Storages:
         self.tensors.clear()
 
     def describe(self, owner: Any, storage: Storage) -> tuple[str, str]:
-        """An owner's kind and what it is: ``("view", "Tensor float32 [2, 3], 24 of 4096 bytes")``."""
+        """An owner's kind and description: ``("view", "Tensor float32 [2, 3], 24 of 4096 bytes")``."""
         name = _safe.type_name(type(owner))
         if _safe.is_kind(owner, self._torch._C.StorageBase):
             return "storage", name
@@ -163,6 +163,6 @@ class Storages:
 
 
 def numpy_kinds() -> list[type]:
-    """The types of NumPy's arrays, where NumPy is loaded."""
+    """The types of NumPy's arrays, if NumPy is loaded."""
     numpy = sys.modules.get("numpy")
     return _safe.subclasses(numpy.ndarray) if numpy is not None else []

@@ -1,4 +1,4 @@
-"""What ``holders`` and ``largest_holders`` return."""
+"""Result types of ``holders`` and ``largest_holders``."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 class HolderStep:
     """One reference of a chain: from an object of ``type`` to the next one, or to the owner.
 
-    ``name`` is how the object refers to the next: ``.weight``, ``[12]``, ``['key']``. ``place`` is the file and line of a
-    function, a frame or a generator, else ``None``.
+    ``name`` is the reference: ``.weight``, ``[12]``, ``['key']``. ``place`` is the file and line of a function, a frame or a
+    generator, else ``None``.
     """
 
     type: str
@@ -24,9 +24,9 @@ class HolderStep:
 class HolderChain:
     """The references from a root to an owner.
 
-    ``kind``: ``"global"`` (a module's variable), ``"local"`` (a variable of a function that is running), ``"cycle"`` (no
-    root: only the cycle collector frees it), ``"native"`` (no root and no cycle: native code or a temporary holds the first
-    object). ``path`` is the chain as one would write it in Python; ``cycle``, for cycles, the references that close it.
+    ``kind``: ``"global"`` (a module's variable), ``"local"`` (a variable of a running function), ``"cycle"`` (no root: only the
+    cycle collector frees it), ``"native"`` (no root and no cycle: native code or a temporary holds the first object). ``path``
+    is the chain in Python syntax; ``cycle``, for cycles, the references that close it.
     """
 
     kind: str
@@ -40,8 +40,8 @@ class StorageOwner:
     """An object that keeps the storage alive.
 
     ``kind``: ``"parameter"``, ``"tensor"``, ``"view"``, ``"gradient"``, ``"saved tensor"`` (kept by a node of an autograd graph
-    for its backward pass), ``"numpy array"`` or ``"storage"``. ``what`` has its type, dtype and shape.
-    ``references`` counts the objects that refer to it; there is a chain for each, up to the limit.
+    for its backward pass), ``"numpy array"`` or ``"storage"``. ``what`` contains its type, dtype and shape. ``references`` is
+    the number of objects that refer to it; there is a chain for each, up to the limit.
     """
 
     kind: str
@@ -52,10 +52,10 @@ class StorageOwner:
 
 @dataclass(frozen=True)
 class Holders:
-    """Who holds a storage. ``address``, ``bytes`` and ``device`` are ``None`` where no live object has the storage.
+    """The holders of a storage. ``address``, ``bytes`` and ``device`` are ``None`` if no live object has the storage.
 
-    ``notes`` says what could not be found out or where the search ended early; ``objects`` is how many Python objects were
-    looked at, in ``seconds``.
+    ``notes`` contains missing information and the reason if the search ended early; ``objects`` is the number of Python objects
+    visited, in ``seconds``.
     """
 
     address: int | None
@@ -92,10 +92,10 @@ class Holders:
 
 @dataclass(frozen=True)
 class LargestHolders:
-    """The largest live storages of the process, largest first, each with who holds it.
+    """The largest live storages of the process, largest first, each with its holders.
 
-    ``bytes`` is the sum over all live storages that Python objects own (of the device, if one was chosen), ``storages`` their
-    number. It behaves as a sequence of ``Holders``.
+    ``bytes`` is the sum over all live storages owned by Python objects (on the device, if one was chosen), ``storages`` their
+    number. It is a sequence of ``Holders``.
     """
 
     largest: tuple[Holders, ...]

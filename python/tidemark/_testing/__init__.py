@@ -1,1 +1,1 @@
-"""What the pytest plugin does once it is asked for: measuring a test, limits, leaks, the baseline, the summary."""
+"""The active part of the pytest plugin: measuring a test, limits, leaks, the baseline, the summary."""

@@ -1,4 +1,4 @@
-"""The peaks of an earlier run, in a JSON file to keep: ``{"tidemark baseline": 1, "tests": {id: {device: bytes}}}``."""
+"""The peaks of an earlier run, in a JSON file: ``{"tidemark baseline": 1, "tests": {id: {device: bytes}}}``."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Change:
 
 
 def read(path: Path) -> Figures:
-    """Raises ``ValueError`` with the file's name if it cannot be read or is something else."""
+    """Raises ``ValueError`` with the file's name if it cannot be read or has other content."""
     if path.exists() and not path.is_file():
         raise ValueError(f"{path} is not a file")
     try:
@@ -52,7 +52,7 @@ def _are_figures(found: object) -> bool:
 
 
 def write(path: Path, before: Figures, measured: Figures) -> int:
-    """Writes the figures that were measured over those there; the number of tests that have some."""
+    """Replaces the figures of measured tests; returns the number of tests with figures."""
     exact = {test: {name: value for name, value in figures.items() if name != RSS} for test, figures in measured.items()}
     exact = {test: figures for test, figures in exact.items() if figures}
     content = {_VERSION_KEY: 1, "tests": {**before, **exact}}
@@ -64,7 +64,7 @@ def write(path: Path, before: Figures, measured: Figures) -> int:
 
 
 def compare(before: Figures, measured: Figures, fail_over: str | None) -> list[Change]:
-    """The tests whose peak changed, those that fail first, then by size. Resident memory varies by run: not compared."""
+    """The tests whose peak changed, failing ones first, then by size. Resident memory varies by run: not compared."""
     share, size = parse_growth(fail_over) if fail_over is not None else (float("inf"), 0)
     found = []
     for test, figures in measured.items():

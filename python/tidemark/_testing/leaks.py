@@ -1,4 +1,4 @@
-"""``@pytest.mark.no_leaks``: what a test leaves behind, and who holds it."""
+"""``@pytest.mark.no_leaks``: the memory that a test leaves behind, and its holders."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from tidemark._sizes import bytes_text, parse_size
 from tidemark._testing.meter import clear_workspaces
 from tidemark._torch import require_torch, torch_if_loaded
 
-_NAMED = 5  # storages that a message says the holders of
+_NAMED = 5  # storages with holders in a message
 
 
 def allowed_of(item: Any) -> int | None:
-    """Bytes that a test may leave; ``None`` without the marker. Raises ``ValueError`` for one that is written wrong."""
+    """Bytes that a test may leave; ``None`` without the marker. Raises ``ValueError`` for an invalid marker."""
     marker = item.get_closest_marker("no_leaks")
     if marker is None:
         return None
@@ -25,14 +25,14 @@ def allowed_of(item: Any) -> int | None:
 
 @dataclass(frozen=True)
 class Living:
-    """Storages that Python objects own (address, bytes, device; by PyTorch's key), and the allocator's bytes by GPU."""
+    """Storages owned by Python objects (address, bytes, device; by PyTorch's key), and the allocator's bytes by GPU."""
 
     storages: dict[int, tuple[int, int, str]]
     allocated: dict[int, int]
 
 
 def living() -> Living:
-    """What is alive after a collection, without cuBLAS's workspaces."""
+    """Live memory after a collection, without cuBLAS's workspaces."""
     from tidemark._holders._scene import live_storages
 
     gc.collect()
@@ -45,7 +45,7 @@ def living() -> Living:
 
 
 def leaked(before: Living, after: Living, allowed: int) -> str | None:
-    """A message if more than the allowed bytes are alive than before, on any device; else ``None``."""
+    """A message if the live bytes have grown by more than allowed, on any device; else ``None``."""
     sums = {device: _sum(after, device) - _sum(before, device) for device in _devices(before) | _devices(after)}
     native = {}
     for device, bytes_now in after.allocated.items():

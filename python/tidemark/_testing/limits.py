@@ -13,9 +13,9 @@ HIDDEN = "tidemark_limit_memory"
 
 
 def limits_of(item: Any, memray: bool) -> dict[str | None, int]:
-    """Bytes by device, of the closest marker for each. ``None`` is no device: every GPU, without one the process's memory.
+    """Bytes by device, from the closest marker for each. ``None`` is no device: every GPU, or without one the process's memory.
 
-    Where pytest-memray is active, a marker without a device is its own. Raises ``ValueError`` for one that is written wrong.
+    If pytest-memray is active, it handles markers without a device. Raises ``ValueError`` for an invalid marker.
     """
     found: dict[str | None, int] = {}
     for marker in (mark for mark in item.iter_markers() if mark.name in ("limit_memory", HIDDEN)):
@@ -31,7 +31,7 @@ def limits_of(item: Any, memray: bool) -> dict[str | None, int]:
 
 
 def hide_from_memray(item: Any) -> None:
-    """pytest-memray takes every ``limit_memory`` for its own and knows no ``device``: keep those from it, by another name."""
+    """Hides markers with ``device``, which pytest-memray does not know, from it: renames them."""
     for node in item.listchain():
         for index, mark in enumerate(node.own_markers):
             if mark.name == "limit_memory" and "device" in mark.kwargs:

@@ -1,4 +1,4 @@
-"""The peak memory of a piece of a program, above what it had when it began."""
+"""The peak memory of a piece of a program, above its memory at the beginning."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Meter:
     """``start()``, then ``stop()``: bytes by device. Peaks of CUDA devices are those of PyTorch's allocator, exact; they are
     reset by ``start()``, so a program that resets them itself in between has a lower one.
 
-    Resident memory has the whole process, to a page, and not what it reuses: it tells the order of magnitude. It is left
-    out where the kernel does not let its peak be reset.
+    Resident memory covers the whole process, in pages, and does not show reuse: it gives only the order of magnitude. It is
+    left out if the kernel does not allow resetting its peak.
     """
 
     def start(self) -> None:
@@ -43,7 +43,9 @@ class Meter:
 
 
 def clear_workspaces(torch: Any) -> None:
-    """Gives back the workspaces that cuBLAS keeps between calls: whose they are would depend on the order of tests."""
+    """Frees the workspaces that cuBLAS keeps between calls: otherwise the test they belong to would depend on the order of
+    tests.
+    """
     clear = getattr(torch._C, "_cuda_clearCublasWorkspaces", None)  # PyTorch 1.11
     if clear is not None:
         clear()

@@ -1,4 +1,4 @@
-"""The part of the plugin that is registered only where an option or a marker asks for it."""
+"""The part of the plugin that is registered only if an option or a marker needs it."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from tidemark._testing.limits import exceeded, limits_of
 from tidemark._testing.meter import RSS, Meter
 
 _FIGURES = pytest.StashKey[dict[str, int]]()
-_ATTRIBUTE = "tidemark_peaks"  # of a report: plain values, which pytest-xdist carries from its workers
+_ATTRIBUTE = "tidemark_peaks"  # of a report: plain values, which pytest-xdist transfers from its workers
 
 
 def _printable(text: str) -> str:
-    """Without characters that control a terminal: names of tests are anybody's."""
+    """The text without terminal control characters, which names of tests may contain."""
     return "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
 
 
 class Watch:
-    """Measures each test's call, checks its markers, and sums up. In a run by pytest-xdist the workers measure and check."""
+    """Measures each test's call, checks its markers, and summarizes. In a run by pytest-xdist the workers measure and check."""
 
     def __init__(self, config: pytest.Config) -> None:
         option = config.option
@@ -45,10 +45,10 @@ class Watch:
         self._problem: str | None = None
 
     def _memray(self) -> bool:
-        return self._plugins.hasplugin("memray_manager")  # which may be configured after this
+        return self._plugins.hasplugin("memray_manager")  # it may be configured after this
 
     def check(self, item: pytest.Item) -> None:
-        """Raises ``ValueError`` for a marker that is written wrong."""
+        """Raises ``ValueError`` for an invalid marker."""
         limits_of(item, self._memray())
         allowed_of(item)
 

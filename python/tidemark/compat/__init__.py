@@ -1,8 +1,8 @@
-"""The older tools' names on Tidemark's engine: programs change the line that imports them and nothing else.
+"""The older tools' names on Tidemark's engine: programs change only the line that imports them.
 
 ``from tidemark.compat import GPUMemoryProfiler, memory_snapshot, …``, or the older modules by name:
-``tidemark.compat.memoryCheck``, ``quickMemoryDebug``, ``trainWithMemoryDebug`` and ``memoryDebugger``. Each name is loaded
-when it is first used.
+``tidemark.compat.memoryCheck``, ``quickMemoryDebug``, ``trainWithMemoryDebug`` and ``memoryDebugger``. Each name is loaded at
+its first use.
 """
 
 from __future__ import annotations

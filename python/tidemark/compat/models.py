@@ -1,4 +1,4 @@
-"""``analyze_model`` as programs of the older tools read it: with what is wrong in the values of parameters."""
+"""``analyze_model`` for programs of the older tools: including invalid values of parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The older module and script ``trainWithMemoryDebug``: a LoRA training taken apart stage by stage.
+"""The older module and script ``trainWithMemoryDebug``: a LoRA training analyzed stage by stage.
 
 ``python -m tidemark.compat.trainWithMemoryDebug --debug_level full --precision fp16``
 """

@@ -1,1 +1,1 @@
-"""The debugger: what memory is in use, by whom, and how it changes between checkpoints, stages and configurations."""
+"""The debugger: memory in use, its owners, and its changes between checkpoints, stages and configurations."""

@@ -1,4 +1,4 @@
-"""Checkpoints of memory by name, and what was born and died between two of them."""
+"""Checkpoints of memory by name, and the memory born and died between two of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _KEPT = 500
 class Checkpoint(Result):
     """Memory at one time: ``name``, ``timestamp``, ``memory_usage {gpu_memory, system_memory}``, ``tensors_bytes`` by device.
 
-    ``tensors`` has the storages that Python held, each with a weak reference: a checkpoint keeps no tensor alive.
+    ``tensors`` contains the storages held by Python, each with a weak reference: a checkpoint keeps no tensor alive.
     """
 
     tensors: LiveTensors
@@ -42,14 +42,14 @@ class Checkpoint(Result):
 
 
 class Checkpoints:
-    """Checkpoints by name; the latest of a name counts, and of all the latest five hundred are kept."""
+    """Checkpoints by name; the latest with a name counts, and the latest five hundred are kept."""
 
     def __init__(self) -> None:
         self.history: list[Checkpoint] = []
         self._by_name: dict[str, Checkpoint] = {}
 
     def create(self, name: str) -> Checkpoint:
-        """Takes one now: some 50 ms, as every object that Python holds is looked at."""
+        """Takes one now: some 50 ms, because every object held by Python is visited."""
         taken = Checkpoint(str(name))
         self.history.append(taken)
         self._by_name[taken["name"]] = taken
@@ -60,7 +60,7 @@ class Checkpoints:
         return taken
 
     def find(self, which: str | Mapping[str, Any]) -> Checkpoint:
-        """The checkpoint of a name, or the checkpoint itself. KeyError names those that there are; TypeError for others."""
+        """The checkpoint with a name, or the checkpoint itself. KeyError lists the existing ones; TypeError for other types."""
         if isinstance(which, Checkpoint):
             return which
         if not isinstance(which, str):
@@ -80,20 +80,20 @@ _CHECKPOINTS = Checkpoints()
 
 
 def checkpoint(name: str) -> Checkpoint:
-    """Notes under a name what memory is in use now and which tensors there are, for ``compare_checkpoints``.
+    """Store the memory now in use and the existing tensors under a name, for ``compare_checkpoints``.
 
-    Every GPU's counters, the process's resident memory, and the storages that Python holds with category and module; no tensor
-    is kept alive. Takes some 50 ms.
+    Every GPU's counters, the process's resident memory, and the storages held by Python with category and module; no tensor is
+    kept alive. Takes some 50 ms.
     """
     return _CHECKPOINTS.create(name)
 
 
 def compare_checkpoints(before: str | Mapping[str, Any], after: str | Mapping[str, Any]) -> Result:
-    """What was born and what died between two checkpoints, given by name or as ``checkpoint()`` returned them.
+    """Compare two checkpoints: the memory born and died, given by name or as returned by ``checkpoint()``.
 
     ``born`` and ``died`` have ``bytes``, ``mb``, ``tensors`` (their number), ``by_category``, ``by_module``, ``by_device``
-    (bytes each) and ``largest``; ``gpu_changes`` a row for each device; ``not_seen_change_bytes`` by device what changed
-    besides, held by PyTorch alone. Raises KeyError where there is no checkpoint of a name.
+    (bytes each) and ``largest``; ``gpu_changes`` a row for each device; ``not_seen_change_bytes`` by device the change of
+    memory held only by PyTorch. Raises KeyError if there is no checkpoint with a name.
     """
     return _CHECKPOINTS.compare(before, after)
 
@@ -156,7 +156,7 @@ def _described(tensors: list[LiveTensor]) -> Result:
 
 
 def _sums(tensors: Iterable[LiveTensor], key: str) -> dict[str, int]:
-    """Bytes by a field, largest first; what belongs to no module is under ``""``."""
+    """Bytes by a field, largest first; memory without a module is under ``""``."""
     sums: dict[str, int] = {}
     for tensor in tensors:
         name = getattr(tensor, key) or ""

@@ -1,4 +1,4 @@
-"""``tidemark.compare_configs``: a function under several configurations, each in a process of its own, and their peaks."""
+"""``tidemark.compare_configs``: runs a function under several configurations, each in its own process, and compares peaks."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ from tidemark.debugger.result import Result
 
 
 def compare_configs(fn: Callable[..., Any], configs: Mapping[str, Any], *, timeout_s: float | None = None) -> Result:
-    """Runs ``fn`` with each configuration in a process of its own; one that fails does not stop the others.
+    """Run ``fn`` with each configuration in its own process; a failure does not stop the others.
 
-    ``fn`` gets a configuration as keywords where it takes all of its keys, else as its only argument. Returns, by name:
+    ``fn`` gets a configuration as keywords if it accepts all of its keys, else as its only argument. Returns, by name:
 
-    - ``memory_mb``: the peak, less what the main script holds on GPUs already, and ``measured_by``: "torch.cuda" (the peak of
-      its counters, all devices), "recording" (CPU tensors, by a Tidemark recording) or "resident" (growth of the process);
-      of one that failed it is the peak until then;
+    - ``memory_mb``: the peak, less the memory that the main script already holds on GPUs, and ``measured_by``: "torch.cuda"
+      (the peak of its counters, all devices), "recording" (CPU tensors, by a Tidemark recording) or "resident" (growth of the
+      process); for a failed run the peak until then;
     - ``max_allocated_mb`` and ``max_reserved_mb`` of CUDA, ``resident_mb``, ``seconds``;
     - ``ok``, ``out_of_memory``, ``error`` (None, or the exception's text) and ``config``.
 
     A function that can be pickled gets a fresh process; its module is imported there, the main script up to the call of
-    ``compare_configs``. Others, such as closures, are forked, which CUDA allows only before it is initialized: TidemarkError
-    else.
+    ``compare_configs``. Others, such as closures, are forked, which CUDA allows only before it is initialized: else
+    TidemarkError.
     """
     config_process.stop_loading_the_script()
     results = Result()
@@ -74,10 +74,10 @@ def _run(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], 
 
 
 def _fresh(job: bytes, folder: Path, timeout_s: float | None) -> Result:
-    """In a new interpreter, recorded where there is no GPU and the tidemark program is there."""
+    """Runs in a new interpreter, recorded if there is no GPU and the tidemark program is installed."""
     answer, recording = folder / "answer.pickle", folder / "run.tide"
     main = sys.modules["__main__"]
-    # The script is run again only where the function or a configuration is of it.
+    # The script is run again only if it defines the function or a configuration.
     script = getattr(main, "__file__", None) if b"__main__" in job else None
     setup = {"path": sys.path, "script": script, "job": job}
     (folder / "job.pickle").write_bytes(pickle.dumps(setup))
@@ -121,7 +121,7 @@ def _forked(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any
 
 
 def _answer(path: Path, status: int | str) -> Result:
-    """What the process measured; where it left nothing, how it ended."""
+    """The measurement of the process; if there is none, how the process ended."""
     if path.exists():
         measured: dict[str, Any] = pickle.loads(path.read_bytes())
         return Result(measured)

@@ -1,4 +1,4 @@
-"""The process of one configuration: runs the function and leaves what it measured in a file."""
+"""The process of one configuration: runs the function and writes its measurement to a file."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _loading_script = False
 
 
 class _ScriptLoaded(BaseException):
-    """The main script has come to ``compare_configs``: what it defined until here is what the function needs."""
+    """The main script has reached ``compare_configs``: the function needs only the definitions before it."""
 
 
 def stop_loading_the_script() -> None:
-    """Ends the loading of a main script in a configuration's process, where scripts need no ``if __name__ == "__main__"``."""
+    """Ends the loading of a main script in a configuration's process, so that scripts need no ``if __name__ == "__main__"``."""
     if _loading_script:
         raise _ScriptLoaded
 
@@ -39,7 +39,7 @@ def measurement(
     cuda: tuple[int, int] | None = None,
     resident: int | None = None,
 ) -> dict[str, Any]:
-    """What a process says of its run; ``cuda`` has the peaks of allocated and reserved bytes, ``resident`` growth."""
+    """The result of a run; ``cuda`` has the peaks of allocated and reserved bytes, ``resident`` growth."""
     allocated, reserved = cuda or (None, None)
     return {
         "memory_mb": to_mb(resident if allocated is None else allocated),
@@ -55,15 +55,15 @@ def measurement(
 
 
 def run(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], answer: str) -> None:
-    """Calls the function and writes the measurement, whatever becomes of it."""
-    forget_resident_peak()  # imports may have had more
+    """Calls the function and writes the measurement, even if it fails."""
+    forget_resident_peak()  # imports may have had a higher peak
     before, held = resident_bytes(), _cuda_held()
     began = time.perf_counter()
     error: str | None = None
     out_of_memory = False
     try:
         fn(*args, **kwargs)
-    except BaseException as problem:  # SystemExit and KeyboardInterrupt, too: the others are to run
+    except BaseException as problem:  # also SystemExit and KeyboardInterrupt: the other configurations must run
         traceback.print_exc()
         error = f"{type(problem).__name__}: {problem}"
         # torch.cuda.OutOfMemoryError came with 1.13; the CPU's allocator raises a RuntimeError.
@@ -85,13 +85,13 @@ def run(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], a
 
 
 def _cuda() -> Any | None:
-    """``torch.cuda`` where this process uses it."""
+    """``torch.cuda`` if this process uses it."""
     torch: Any = torch_if_loaded()
     return torch.cuda if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized() else None
 
 
 def _cuda_held() -> int:
-    """Bytes that the main script has left on the GPUs before the function; their peaks start from now."""
+    """Bytes held by the main script on the GPUs before the function; resets their peaks."""
     cuda = _cuda()
     if cuda is None:
         return 0
@@ -112,7 +112,7 @@ def _cuda_peaks() -> tuple[int, int] | None:
 
 
 def run_forked(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], answer: str) -> None:
-    """``run`` in a fork: OpenMP's threads did not come along, so PyTorch gets one, as in a DataLoader's workers."""
+    """``run`` in a fork: OpenMP's threads do not exist there, so PyTorch gets one, as in a DataLoader's workers."""
     torch: Any = torch_if_loaded()
     if torch is not None:
         torch.set_num_threads(1)
@@ -120,7 +120,7 @@ def run_forked(fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, 
 
 
 def main(job_file: str, answer: str) -> None:
-    """The new interpreter's program."""
+    """The program of the new interpreter."""
     setup = pickle.loads(Path(job_file).read_bytes())
     sys.path[:] = setup["path"]
     if setup["script"] is not None:
@@ -130,7 +130,7 @@ def main(job_file: str, answer: str) -> None:
 
 
 def _load_main(script: str) -> None:
-    """Makes what the caller's ``__main__`` defined importable as ``__main__`` here, without running what follows our call."""
+    """Makes definitions of the caller's ``__main__`` importable as ``__main__`` here, without running code after the call."""
     global _loading_script
     loaded = ModuleType("__mp_main__")
     loaded.__file__ = script
@@ -145,7 +145,7 @@ def _load_main(script: str) -> None:
 
 
 def recorder_command(recording: Path) -> list[str]:
-    """What to start a process with so that its CPU tensors are counted; nothing with a GPU, whose counters are PyTorch's."""
+    """The command prefix for counting CPU tensors; empty with a GPU, where PyTorch's counters are used."""
     torch: Any = torch_if_installed()
     if torch is None or torch.cuda.is_available():
         return []
@@ -156,7 +156,7 @@ def recorder_command(recording: Path) -> list[str]:
 
 
 def recorded_peak(recording: Path) -> int | None:
-    """The peak of CPU tensors that a recording has, in bytes; None where there is no recording, or a damaged one."""
+    """The peak of CPU tensors in a recording, in bytes; None without a recording, or if it is damaged."""
     from tidemark.reading.run import read
 
     try:

@@ -1,4 +1,4 @@
-"""What memory is in use now: each GPU by PyTorch's counters, and the host by the kernel's."""
+"""Memory in use now: each GPU by PyTorch's counters, and the host by the kernel's."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from tidemark.debugger.result import Result
 
 
 def gpu_memory() -> list[Result]:
-    """A row for each CUDA device; none without CUDA.
+    """A row for each CUDA device; empty without CUDA.
 
     ``allocated``, ``reserved``, ``max_allocated`` and ``max_reserved`` are PyTorch's counters, ``total`` the device's memory,
-    in bytes (``…_bytes``) and MiB (``…_mb``); ``free_mb`` is what PyTorch does not hold, ``utilization_percent`` what is
-    allocated.
+    in bytes (``…_bytes``) and MiB (``…_mb``); ``free_mb`` is the memory not held by PyTorch, ``utilization_percent`` the
+    allocated share.
     """
     torch: Any = torch_if_installed()
     if torch is None or not torch.cuda.is_available():
@@ -41,7 +41,7 @@ def gpu_memory() -> list[Result]:
 
 
 def host_memory() -> Result:
-    """The host's memory and this process's resident part, in MiB; None where /proc does not tell.
+    """The host's memory and this process's resident part, in MiB; None if /proc does not have it.
 
     Keys: ``total_mb``, ``available_mb``, ``used_percent``, ``process_mb`` and ``process_bytes``.
     """

@@ -1,4 +1,4 @@
-"""Faults that samples of memory show: growth, use above a threshold, sudden growth, fragmentation."""
+"""Issues found in memory samples: growth, use above a threshold, sudden growth, fragmentation."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Any
 from tidemark._language import say
 from tidemark.debugger.result import Result
 
-#: Of a device's memory, in percent.
+#: Percent of a device's memory.
 HIGH_USE_PERCENT = 95.0
 #: From one sample to the next.
 SUDDEN_GROWTH_MB = 500.0
-#: Of the reserved memory, and worth speaking of.
+#: Share of the reserved memory, and minimum size.
 FRAGMENTED_SHARE, FRAGMENTED_MB = 0.3, 64.0
-#: The least memory of each part of the samples has to grow by this, three times.
+#: The minimum of each part of the samples has to grow by this, three times.
 STEADY_GROWTH_MB = 1.0
 _PARTS = 4
 
 
 def find_issues(samples: Sequence[Mapping[str, Any]], growth_mb: float = SUDDEN_GROWTH_MB) -> Result:
-    """Issues of samples in order of time, each with ``gpu_memory`` and ``name`` or ``timestamp``.
+    """Issues in samples ordered by time, each with ``gpu_memory`` and ``name`` or ``timestamp``.
 
     Returns ``memory_leaks``, ``excessive_usage``, ``abnormal_growth`` and ``fragmentation``, each a list.
     """
@@ -45,7 +45,7 @@ def find_issues(samples: Sequence[Mapping[str, Any]], growth_mb: float = SUDDEN_
 
 
 def fragmented_mb(row: Mapping[str, Any]) -> float | None:
-    """What a device's allocator holds and does not use, where it is a large share; else None."""
+    """Memory that a device's allocator holds and does not use, if it is a large share; else None."""
     wasted: float = row["reserved_mb"] - row["allocated_mb"]
     return wasted if wasted > FRAGMENTED_MB and wasted > FRAGMENTED_SHARE * row["reserved_mb"] else None
 
@@ -60,7 +60,7 @@ def _growth(device: int, series: Sequence[tuple[str, Mapping[str, Any]]], limit_
 
 
 def _steady_growth(device: int, series: Sequence[tuple[str, Mapping[str, Any]]], issues: Result) -> None:
-    """A leak does not come back: the least that is in use grows from each part of the samples to the next."""
+    """A leak is never released: the minimum in use grows from each part of the samples to the next."""
     size = len(series) // _PARTS
     if size < 2:
         return

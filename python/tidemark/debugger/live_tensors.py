@@ -1,7 +1,7 @@
 """The tensors that Python holds now: each storage once, with its bytes, category and module.
 
-Found by walking the objects that Python's garbage collector knows. Tensors that only PyTorch holds, such as activations saved
-for the backward pass, are not among them; on a GPU the allocator's counter says how much that is.
+Found by walking the objects known to Python's garbage collector. Tensors held only by PyTorch, such as activations saved for
+the backward pass, are not among them; on a GPU the allocator's counter gives their total.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tidemark._torch import storage_of, torch_if_loaded
 
 
 class LiveTensor(NamedTuple):
-    """One storage and what is known of it."""
+    """One storage and its known properties."""
 
     size: int  #: bytes of the storage
     device: str  #: such as "cpu" or "cuda:0"
@@ -24,7 +24,7 @@ class LiveTensor(NamedTuple):
     name: str | None  #: of the parameter or buffer
     shape: tuple[int, ...]
     dtype: str
-    reference: Any  #: weak, and keeps the storage's address from being another's
+    reference: Any  #: weak, and keeps the storage's address from being reused
 
 
 #: Address of the storage's object -> the storage.
@@ -41,14 +41,14 @@ _NOBODY = _Owner("unknown", None, None)
 
 
 def live_tensors() -> LiveTensors:
-    """Every storage that a tensor object holds; empty where the program has not imported torch."""
+    """Every storage held by a tensor object; empty if the program has not imported torch."""
     torch: Any = torch_if_loaded()
     if torch is None:
         return {}
     weak_reference: Any = import_module("torch.multiprocessing.reductions").StorageWeakRef
 
     found: LiveTensors = {}
-    with torch._C.DisableTorchFunction():  # subclasses of Tensor would answer our questions with code of theirs
+    with torch._C.DisableTorchFunction():  # subclasses of Tensor would run code of theirs
         kinds = (torch.Tensor, torch.nn.Module, torch.optim.Optimizer)
         objects = [thing for thing in gc.get_objects() if issubclass(type(thing), kinds)]
         tensors = [thing for thing in objects if issubclass(type(thing), torch.Tensor)]
@@ -79,14 +79,14 @@ def owned_bytes(model: Any, optimizer: Any | None = None) -> dict[str, int]:
 
 
 def _owners(torch: Any, objects: list[Any]) -> dict[int, _Owner]:
-    """Address of a storage -> whose it is, from the modules and optimizers among the objects."""
+    """Address of a storage -> its owner, from the modules and optimizers among the objects."""
     modules = [thing for thing in objects if issubclass(type(thing), torch.nn.Module)]
     children = {id(child) for module in modules for child in module.__dict__.get("_modules", {}).values()}
     roots = [module for module in modules if id(module) not in children and next(module.parameters(), None) is not None]
     owners: dict[int, _Owner] = {}
     by_parameter: dict[int, _Owner] = {}
     for root in roots:
-        # Several models: the class in front tells their modules apart.
+        # Several models: the class in front distinguishes their modules.
         prefix = f"{type(root).__name__}." if len(roots) > 1 else ""
         for tensor, owner in _of_module(root, prefix):
             storage = storage_of(tensor)

@@ -1,9 +1,9 @@
 """The stages of a plain training loop, found by PyTorch's hooks: data, forward, backward, optimizer.
 
-A forward pass is the outermost call of a module; the backward pass begins when the gradient of that call's output is there
-and lasts to the optimizer's step, so that clipping counts to it; the optimizer is its step; the rest, until the next forward
-pass, is data. Times are the host's: on a GPU they are of the launches, not of the kernels. The peak counters of PyTorch are
-left alone.
+A forward pass is the outermost call of a module; the backward pass begins when the gradient of that call's output is computed
+and lasts until the optimizer's step, so that clipping is part of it; the optimizer stage is its step; the rest, until the next
+forward pass, is data. Times are the host's: on a GPU they are of the launches, not of the kernels. PyTorch's peak counters are
+not reset.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tidemark.events.counters import DeviceCounters
 
 
 class _Totals:
-    """What one kind of stage took over all steps."""
+    """Time and memory of one kind of stage over all steps."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -65,7 +65,7 @@ class LoopStages:
         self.steps = 0
 
     def start(self) -> None:
-        """Adds the hooks; nothing without torch. ``stop()`` removes them."""
+        """Adds the hooks; does nothing without torch. ``stop()`` removes them."""
         torch: Any = torch_if_installed()
         if torch is None:
             return
@@ -77,7 +77,8 @@ class LoopStages:
         even_if_it_raises = {"always_call": True} if "always_call" in parameters else {}  # since PyTorch 2.1
         compiling = getattr(getattr(torch, "compiler", None), "is_compiling", lambda: False)
 
-        # Dynamo knows `compiling` and leaves our calls out of what it compiles; the compiled module's own call comes here, too.
+        # Dynamo knows `compiling` and leaves these calls out of compiled code; the compiled module's own call arrives here,
+        # too.
         def begins(*call: Any) -> None:
             if not compiling():
                 _tell(me, "_forward_begins")
@@ -97,7 +98,7 @@ class LoopStages:
         self._removers = [hook.remove for hook in hooks]
 
     def stop(self) -> None:
-        """Ends the stage that is on and removes the hooks."""
+        """Ends the current stage and removes the hooks."""
         self._leave()
         for remove in self._removers:
             remove()
@@ -106,13 +107,13 @@ class LoopStages:
     def results(self) -> list[Result]:
         """A row for each stage: ``stage``, ``count``, ``seconds``, ``memory_change_mb``, ``highest_mb``, in order of a step.
 
-        On a GPU memory is what PyTorch has allocated on the current device, else the process's resident memory.
+        On a GPU, memory is PyTorch's allocated memory on the current device, else the process's resident memory.
         """
         order = ["data", "forward", "backward", "optimizer"]
         return [self._totals[name].result(name) for name in order if name in self._totals]
 
     def _memory(self) -> tuple[int | None, int | None]:
-        """Bytes in use, and the peak so far where it is counted."""
+        """Bytes in use, and the peak so far if it is counted."""
         counters: Counters | None = self._counters.read()
         return (resident_bytes(), None) if counters is None else (counters.allocated, counters.max_allocated)
 
@@ -131,7 +132,7 @@ class LoopStages:
 
     def _forward_begins(self) -> None:
         if self._backward_running() >= 0:
-            return  # in autograd's engine it is recomputation, which may end early; on a GPU that is a thread of the engine
+            return  # in autograd's engine it is recomputation, which may end early; on a GPU it runs on a thread of the engine
         self._depth += 1
         if self._depth == 1:
             self._enter("forward")
@@ -145,7 +146,7 @@ class LoopStages:
         me: weakref.ref[LoopStages] = weakref.ref(self)
         for tensor in _tensors(output):
             if tensor.requires_grad:
-                # What is called when the gradient of this output is there; a graph that is never used frees it.
+                # Called when the gradient of this output is computed; freed with a graph that is never used.
                 tensor.register_hook(lambda gradient: _tell(me, "_backward_begins", other_threads=True))
 
     def _backward_begins(self) -> None:
@@ -158,7 +159,7 @@ class LoopStages:
 
 
 def _tell(who: weakref.ref[LoopStages], what: str, *values: Any, other_threads: bool = False) -> None:
-    """Calls a method if the watcher is there still, and in its thread; autograd's threads tell of the backward pass."""
+    """Calls a method if the watcher still exists, and in its thread; autograd's threads report the backward pass."""
     stages = who()
     if stages is not None and stages._removers and (other_threads or threading.get_ident() == stages._thread):
         getattr(stages, what)(*values)

@@ -1,4 +1,4 @@
-"""LoRA adapters for any model's linear layers, and a transformer by its sizes for configurations that name no model."""
+"""LoRA adapters for any model's linear layers, and a transformer with given sizes for configurations without a model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 _DTYPES = {"fp16": torch.float16, "bf16": torch.bfloat16, "fp32": torch.float32}
-#: What programs call the same setting.
+#: Alternative names of the settings.
 _NAMES = {
     "r": ("r", "lora_r", "rank", "lora_rank"),
     "alpha": ("alpha", "lora_alpha"),
@@ -45,7 +45,7 @@ def dtype_of(precision: str) -> torch.dtype:
 
 
 class LoraLinear(nn.Module):
-    """A linear layer that is frozen and the low-rank update that is trained: ``base(x) + alpha / r * x A^T B^T``."""
+    """A frozen linear layer and a trained low-rank update: ``base(x) + alpha / r * x A^T B^T``."""
 
     def __init__(self, base: nn.Linear, r: int, alpha: float) -> None:
         super().__init__()
@@ -64,7 +64,7 @@ class LoraLinear(nn.Module):
 
 
 def add_lora(model: nn.Module, r: int, alpha: float, targets: list[str] | None = None) -> nn.Module:
-    """Freezes the model and puts adapters around linear layers whose names match ``targets``, or all but the head."""
+    """Freezes the model and adds adapters to linear layers whose names match ``targets``, or to all but the head."""
     for parameter in model.parameters():
         parameter.requires_grad_(False)
     linear = [(name, module) for name, module in model.named_modules() if isinstance(module, nn.Linear)]
@@ -124,11 +124,12 @@ class Transformer(nn.Module):
 
 
 def lora_model(config: Mapping[str, Any], precision: str = "fp32", sample: Any | None = None) -> nn.Module:
-    """The model of a configuration with LoRA adapters, on the GPU where there is one.
+    """The model of a configuration with LoRA adapters, on the GPU if there is one.
 
-    ``config["model"]`` is a module (a copy of it is used) or what transformers loads: a folder, or a name where no sizes are
-    given. Else a transformer of the configuration's sizes is made. ``r`` and ``alpha`` are the adapters'; ``target_modules``
-    names the layers that get them. ``sample`` is the input of a batch: a transformer for features needs their number.
+    ``config["model"]`` is a module (which is copied) or an argument for transformers: a folder, or a name if no sizes are
+    given. Otherwise a transformer of the configuration's sizes is made. ``r`` and ``alpha`` are the adapters';
+    ``target_modules`` names the layers that get them. ``sample`` is the input of a batch: a transformer for features needs
+    their number.
     """
     named = next(
         (config[key] for key in ("model", "base_model", "model_name", "model_path") if config.get(key) is not None), None

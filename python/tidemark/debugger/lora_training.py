@@ -1,4 +1,4 @@
-"""Trains what ``lora_model`` makes, or any model of its kind: the training of ``debug_lora_training`` where none is given."""
+"""Trains the result of ``lora_model``, or a similar model: the default training of ``debug_lora_training``."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ _ALIASES = {
 
 
 def call(fn: Callable[..., Any], **given: Any) -> Any:
-    """Calls a program's function with what it asks for by name (config, dataloader, model, …), the rest in that order."""
+    """Calls a program's function with the arguments that it takes by name (config, dataloader, model, …), the rest in that
+    order.
+    """
     rest = [value for name, value in given.items() if value is not None]
     by_name: dict[str, Any] = {}
     positional: list[Any] = []
@@ -47,7 +49,7 @@ def call(fn: Callable[..., Any], **given: Any) -> Any:
 
 
 def functions_of(settings: Mapping[str, Any]) -> tuple[Callable[..., Any] | None, Callable[..., Any] | None]:
-    """The functions among settings that train and that make a model, by their names: ``train_fn``, ``create_model``, …"""
+    """The functions among settings that train and that create a model, by their names: ``train_fn``, ``create_model``, …"""
     found = {name: value for name, value in settings.items() if callable(value) and not isinstance(value, (type, nn.Module))}
     train = next((value for name, value in found.items() if "train" in name), None)
     create = next((value for name, value in found.items() if "model" in name and "train" not in name), None)
@@ -68,7 +70,7 @@ def input_of(batch: Any) -> Any:
 
 
 def train_lora(model: nn.Module, dataloader: Iterable[Any], config: Mapping[str, Any]) -> nn.Module:
-    """Trains the parameters that are not frozen with AdamW: ``num_epochs`` of the data, ``max_steps`` at most."""
+    """Trains the parameters that are not frozen with AdamW: ``num_epochs`` of the data, at most ``max_steps``."""
     trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
     if not trained:
         raise ValueError("the model has no parameter to train: every one is frozen")
@@ -86,9 +88,9 @@ def train_lora(model: nn.Module, dataloader: Iterable[Any], config: Mapping[str,
 
 
 def loss_of(model: nn.Module, batch: Any) -> Tensor:
-    """The model's loss of a batch: its own where it returns one, else by the target that the batch has.
+    """The model's loss for a batch: its own if it returns one, else computed with the batch's target.
 
-    A batch is a tensor, ``(input, target)`` or a mapping (``input_ids``, ``labels``). Raises TypeError where it cannot be told.
+    A batch is a tensor, ``(input, target)`` or a mapping (``input_ids``, ``labels``). Raises TypeError if neither is possible.
     """
     x = input_of(batch)
     target = batch.get("labels") if isinstance(batch, Mapping) else None

@@ -18,21 +18,20 @@ from tidemark.debugger.report_file import write_report
 from tidemark.debugger.result import Result
 from tidemark.debugger.snapshots import check_memory_status, measure, memory_lines
 
-#: Samples that are kept; at two a second three hours.
+#: Samples kept; at two a second, three hours.
 _HISTORY = 20000
 
 
 class MemoryDebugger:
     """Watches this process's memory; use it as a context or call ``close()``.
 
-    ``memory_history`` is a list of samples, oldest first, of the checkpoints and of the real-time monitoring: each has
-    ``name``, ``timestamp``, ``gpu_memory`` (a row for each GPU) and ``system_memory``. ``checkpoint_history`` has the
-    checkpoints.
+    ``memory_history`` is a list of samples, oldest first, from the checkpoints and the real-time monitoring: each has ``name``,
+    ``timestamp``, ``gpu_memory`` (a row for each GPU) and ``system_memory``. ``checkpoint_history`` contains the checkpoints.
 
     Args:
         log_dir: folder of the log.
         enable_real_time: whether to start the monitoring at once, with a sample each second.
-        lang: "zh" for Chinese; ``TIDEMARK_LANG`` decides where it is left out.
+        lang: "zh" for Chinese; ``TIDEMARK_LANG`` by default.
     """
 
     def __init__(
@@ -60,7 +59,7 @@ class MemoryDebugger:
         return self._thread is not None
 
     def create_memory_checkpoint(self, name: str, model: Any | None = None, optimizer: Any | None = None) -> Checkpoint:
-        """Notes under a name what memory is in use and which tensors there are; a model's bytes too if given."""
+        """Stores the memory in use and the existing tensors under a name; a model's bytes too if given."""
         taken = self._checkpoints.create(name)
         if model is not None:
             taken["model_bytes"] = owned_bytes(model, optimizer)
@@ -79,7 +78,7 @@ class MemoryDebugger:
         return found
 
     def start_real_time_monitoring(self, interval: float = 1.0) -> None:
-        """Takes a sample each ``interval`` seconds from now on; a monitoring that runs goes on with the new interval."""
+        """Takes a sample every ``interval`` seconds from now on; a running monitoring continues with the new interval."""
         if interval <= 0:
             raise ValueError(f"interval={interval}: seconds above 0 are needed")
         self.stop_real_time_monitoring()
@@ -101,7 +100,7 @@ class MemoryDebugger:
                 return
 
     def detect_memory_issues(self, growth_mb: float = 500.0) -> Result:
-        """Growth, use above 95%, sudden growth and fragmentation that the checkpoints show; the log has a warning for each."""
+        """Growth, use above 95%, sudden growth and fragmentation in the checkpoints; the log has a warning for each."""
         issues = find_issues(self.checkpoint_history, growth_mb)
         steady = find_issues([sample for sample in self.memory_history if sample["name"] == "real time"], growth_mb)
         issues["memory_leaks"] += steady["memory_leaks"]
@@ -112,7 +111,7 @@ class MemoryDebugger:
         """``tidemark.check_memory_status``."""
         return check_memory_status(threshold_mb, self.lang)
 
-    _check_memory_anomalies = check_memory_anomalies  # as programs of the older tools call it
+    _check_memory_anomalies = check_memory_anomalies  # the name in programs of the older tools
 
     def analyze_model_parameters(self, model: Any, model_name: str | None = None) -> Any:
         """``tidemark.analyze_model`` with ``values``: parameters with NaN or infinite values are logged as ERROR."""
@@ -123,8 +122,8 @@ class MemoryDebugger:
     def generate_memory_report(self, output_file: str | os.PathLike[str] | None = None) -> str:
         """Checkpoints, changes between them, the peak of the samples and issues as text.
 
-        Written to a file too if one is named: as JSON (``checkpoints``, ``changes``, ``samples``, ``peaks_mb``, ``issues``)
-        where the name ends in ``.json``.
+        Also written to a file if one is given: as JSON (``checkpoints``, ``changes``, ``samples``, ``peaks_mb``, ``issues``) if
+        the name ends in ``.json``.
         """
         changes = [self._checkpoints.compare(*pair) for pair in zip(self.checkpoint_history, self.checkpoint_history[1:])]
         peaks, issues = self._peaks_mb(), self.detect_memory_issues()
@@ -153,7 +152,7 @@ class MemoryDebugger:
         return text
 
     def _peaks_mb(self) -> dict[int, float]:
-        """By GPU the most that a sample has."""
+        """The highest sample of each GPU."""
         peaks: dict[int, float] = {}
         for row in (row for sample in list(self.memory_history) for row in sample["gpu_memory"]):
             peaks[row["device_id"]] = max(peaks.get(row["device_id"], 0.0), row["max_allocated_mb"])

@@ -16,5 +16,5 @@ class Result(dict[str, Any]):
 
 
 def difference(after: float | None, before: float | None) -> float | None:
-    """How much more; None where either is not known."""
+    """The increase; None if either value is unknown."""
     return None if after is None or before is None else after - before

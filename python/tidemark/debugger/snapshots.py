@@ -1,4 +1,4 @@
-"""The quick functions: a snapshot of memory, what changed between two, a function's change, a check, a cleanup, a report."""
+"""The quick functions: a snapshot of memory, changes between two, a function's change, a check, a cleanup, a report."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def memory_lines(sample: Mapping[str, Any], lang: str | None) -> list[str]:
 
 
 def memory_snapshot(name: str = "snapshot", lang: str | None = None) -> Result:
-    """Notes and logs what memory is in use now.
+    """Take and log a snapshot of the memory in use.
 
     ``gpu_memory`` has a row for each GPU with ``allocated_mb``, ``reserved_mb``, ``total_mb``, ``utilization_percent`` and more
     (MiB), ``system_memory`` the host's. Without CUDA there are no rows.
@@ -67,10 +67,10 @@ def memory_snapshot(name: str = "snapshot", lang: str | None = None) -> Result:
 
 
 def compare_snapshots(before: str | Mapping[str, Any], after: str | Mapping[str, Any], lang: str | None = None) -> Result:
-    """What changed between two snapshots (or names of such), logged too.
+    """Compare and log two snapshots, given directly or by name.
 
     ``gpu_changes`` has a row for each GPU with ``memory_change_mb``, ``reserved_change_mb`` and ``utilization_change``
-    (percent), ``system_change`` the process's ``process_change_mb``. Raises KeyError where there is no snapshot of a name.
+    (percent), ``system_change`` the process's ``process_change_mb``. Raises KeyError if there is no snapshot with a name.
     """
     first, second = _find(before), _find(after)
     changes = gpu_changes(first["gpu_memory"], second["gpu_memory"])
@@ -92,10 +92,10 @@ def compare_snapshots(before: str | Mapping[str, Any], after: str | Mapping[str,
 
 
 def monitor_function(fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> tuple[T, Result]:
-    """Calls ``fn(*args, **kwargs)``; returns its value and how memory changed, as ``compare_snapshots`` does.
+    """Call ``fn(*args, **kwargs)``; returns its value and the change of memory, as ``compare_snapshots`` does.
 
-    ``peak_mb`` of each GPU's row is the most that was allocated, where that is more than ever before (PyTorch's peak counter is
-    not reset, as the program may read it), else None. Exceptions of ``fn`` pass.
+    ``peak_mb`` in each GPU's row is the allocated peak if it is a new maximum (PyTorch's peak counter is not reset, as the
+    program may read it), else None. Exceptions of ``fn`` are passed on.
     """
     name = getattr(fn, "__name__", type(fn).__name__)
     before = memory_snapshot(f"{name}: before")
@@ -109,9 +109,9 @@ def monitor_function(fn: Callable[..., T], /, *args: Any, **kwargs: Any) -> tupl
 
 
 def check_memory_status(threshold_mb: float = 500.0, lang: str | None = None) -> list[Result]:
-    """What is wrong with memory now, each logged as a warning: use above a threshold (MiB) and fragmentation.
+    """Check memory now, and log each issue as a warning: use above a threshold (MiB) and fragmentation.
 
-    On a GPU what PyTorch has allocated counts, without one the tensors that Python holds. Each issue has ``kind``, ``device``,
+    On a GPU PyTorch's allocated memory is checked, without one the tensors held by Python. Each issue has ``kind``, ``device``,
     ``memory_mb``, ``threshold_mb`` and ``message``.
     """
     rows = gpu_memory()
@@ -141,9 +141,9 @@ def check_memory_status(threshold_mb: float = 500.0, lang: str | None = None) ->
 
 
 def cleanup_memory(lang: str | None = None) -> Result:
-    """Collects garbage and gives PyTorch's unused GPU memory back to the driver.
+    """Collect garbage and return PyTorch's unused GPU memory to the driver.
 
-    Returns ``freed_mb`` (reserved memory that was given back, all GPUs), ``collected_objects`` and ``gpu_changes``.
+    Returns ``freed_mb`` (reserved memory returned, all GPUs), ``collected_objects`` and ``gpu_changes``.
     """
     before = measure("cleanup: before")
     collected = gc.collect()
@@ -159,9 +159,9 @@ def cleanup_memory(lang: str | None = None) -> Result:
 
 
 def generate_report(output_file: str | os.PathLike[str] | None = None, lang: str | None = None) -> str:
-    """The snapshots of this process so far, and memory now, as text; written to a file too where one is named.
+    """The snapshots of this process so far, and memory now, as text; also written to a file if one is given.
 
-    In a file whose name ends in ``.json`` they are ``snapshots``, as ``memory_snapshot()`` returned them, and ``now``.
+    In a file with a name that ends in ``.json`` they are ``snapshots``, as returned by ``memory_snapshot()``, and ``now``.
     """
     now = measure(say("now", lang))
     lines = [say("Memory report", lang), "=" * 80]

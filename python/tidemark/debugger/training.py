@@ -1,4 +1,4 @@
-"""``tidemark.training()``: a training's stages, named or found in a plain loop, with time and memory."""
+"""``tidemark.training()``: the stages of a training, named or detected in a plain loop, with time and memory."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ _KEPT = 10000
 
 
 class Training:
-    """A training under watch, as a context: ``with tidemark.training() as t``.
+    """Watches a training, as a context: ``with tidemark.training() as t``.
 
     ``t.stage(name, fn, *args)`` runs a part of the program and returns its value; ``stages`` has a row for each. In a plain
-    loop the data, forward, backward and optimizer stages are found by themselves: ``loop`` has a row for each, ``steps``
+    loop the data, forward, backward and optimizer stages are detected automatically: ``loop`` has a row for each, ``steps``
     their number. Exceptions of the program pass unchanged.
     """
 
     def __init__(self, lang: str | None = None) -> None:
         self.lang = lang
         self.stages: list[Result] = []
-        #: What memory was in use at the stages' ends: ``name``, ``timestamp`` and ``gpu_memory``.
+        #: Memory in use at the stages' ends: ``name``, ``timestamp`` and ``gpu_memory``.
         self.samples: list[Result] = []
         self._loop = LoopStages()
 
@@ -115,7 +115,7 @@ class Training:
         return {"stages": self.stages, "loop": self.loop, "steps": self.steps}
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes ``report()`` to a file, or ``to_dict()`` to one whose name ends in ``.json``."""
+        """Writes ``report()`` to a file, or ``to_dict()`` if its name ends in ``.json``."""
         write_report(path, self.report(), self.to_dict())
 
     def __enter__(self) -> Training:
@@ -127,5 +127,5 @@ class Training:
 
 
 def training(lang: str | None = None) -> Training:
-    """A context that watches a training: ``stage()`` runs a named part, and a plain loop's stages are found by themselves."""
+    """A context that watches a training: ``stage()`` runs a named part; a plain loop's stages are detected automatically."""
     return Training(lang)

@@ -1,4 +1,4 @@
-"""``memory_profiled_training()`` and ``debug_lora_training()``: a training taken apart, with a log and reports."""
+"""``memory_profiled_training()`` and ``debug_lora_training()``: a training analyzed by stages, with a log and reports."""
 
 from __future__ import annotations
 
@@ -54,9 +54,10 @@ class TrainingMemoryProfiler:
         return issues
 
     def generate_training_report(self, output_file: str | os.PathLike[str] | None = None) -> str:
-        """The stages, the loop's stages, checkpoints and issues as text, printed; written to a file where one is named.
+        """Prints and returns the stages, the loop's stages, checkpoints and issues as text; writes them to a file if one is
+        given.
 
-        In a file whose name ends in ``.json`` are ``stages``, ``loop``, ``steps`` and ``issues``.
+        A file with a name that ends in ``.json`` contains ``stages``, ``loop``, ``steps`` and ``issues``.
         """
         text = self.training.report() + "\n\n" + self.debugger.generate_memory_report()
         print(text)
@@ -98,16 +99,16 @@ def debug_lora_training(
     lang: str | None = None,
     **functions: Callable[..., Any],
 ) -> tuple[Any, Result]:
-    """Makes a model and trains it under watch; returns the trained model and what it took.
+    """Creates a model and trains it under watch; returns the trained model and its memory use.
 
-    ``create_model`` and ``train_fn`` (arguments or keys of ``config``; other names with "model" and "train" do, too) are
-    called with what they ask for by name: ``config``, ``dataloader``, ``precision``, ``model``, ``pkg``, ``version``,
-    ``knowledge_type``. Without them the model is that of ``tidemark.debugger.lora_model`` and trained with AdamW; without a
-    dataloader on random tokens.
+    ``create_model`` and ``train_fn`` (arguments or keys of ``config``; other names with "model" and "train" are accepted, too)
+    are called with the arguments that they take by name: ``config``, ``dataloader``, ``precision``, ``model``, ``pkg``,
+    ``version``, ``knowledge_type``. Without them the model is that of ``tidemark.debugger.lora_model`` and trained with AdamW;
+    without a dataloader on random tokens.
 
-    The results: ``creation_analysis`` and ``training_analysis``, each with what changed and ``summary.total_memory_mb``, the
-    bytes that the model holds at the stage's end (parameters, buffers, gradients; ``summary.by_category_mb`` splits them);
-    ``memory_issues``; ``stages``; ``loop``. Exceptions of the program pass.
+    The results: ``creation_analysis`` and ``training_analysis``, each with the changes and ``summary.total_memory_mb``, the
+    bytes held by the model at the stage's end (parameters, buffers, gradients; ``summary.by_category_mb`` splits them);
+    ``memory_issues``; ``stages``; ``loop``. Exceptions of the program are passed on.
     """
     from tidemark.debugger.lora_model import lora_model
     from tidemark.debugger.lora_training import batches_of, call, functions_of, input_of, train_lora
@@ -137,7 +138,7 @@ def debug_lora_training(
             returned = profiler.profile_stage("training", train_lora, model, data, settings)
         trained = _model_in(returned) or model
         held = owned_bytes(trained) if trained is not None else {}
-        # A training function that makes its own model has no stage of its own for that: its parameters and buffers count.
+        # A training function that creates its own model has no separate stage for that: its parameters and buffers count.
         created = created or {name: size for name, size in held.items() if name in ("parameter", "buffer")}
         stages = {row["stage"]: row for row in profiler.training_stages}
         results = Result(
@@ -162,7 +163,7 @@ def _analysis(stage: Result | None, held: Mapping[str, int]) -> Result:
 
 
 def _model_in(returned: Any) -> Any | None:
-    """The model among what a training function returns."""
+    """The model among the values returned by a training function."""
     values = returned if isinstance(returned, (list, tuple)) else [returned]
     return next((value for value in values if hasattr(value, "named_parameters")), None)
 
@@ -170,9 +171,9 @@ def _model_in(returned: Any) -> Any | None:
 def debug_memory_with_different_configs(
     base_config: Mapping[str, Any], variations: Mapping[str, Mapping[str, Any]], fn: Callable[..., Any] | None = None
 ) -> Result:
-    """Runs the base configuration with each variation in a process of its own; returns ``{name: {"memory_mb": …, …}}``.
+    """Runs the base configuration with each variation in its own process; returns ``{name: {"memory_mb": …, …}}``.
 
-    ``fn(config)`` is what is run; without it the configuration's model is made and trained for two steps. See
+    ``fn(config)`` is the function to run; without it the configuration's model is created and trained for two steps. See
     ``tidemark.compare_configs``.
     """
     from tidemark.debugger.lora_training import run_config

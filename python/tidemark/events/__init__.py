@@ -1,4 +1,4 @@
-"""The event profiler: what memory was in use when the program said so."""
+"""The event profiler: memory in use at events named by the program."""
 
 from tidemark.events.profiler import GPUMemoryProfiler
 

@@ -1,11 +1,10 @@
 """The counters of PyTorch's CUDA allocator without the dictionary that ``torch.cuda.memory_allocated()`` builds.
 
 ``torch._C._cuda_memoryStats`` turns some 150 counters into nested dictionaries: ten microseconds and more for the four numbers
-that an event needs. The allocator's own ``getDeviceStats`` copies them in one call. It is virtual and its place in the table of
+that an event needs. The allocator's own ``getDeviceStats`` copies them in one call. It is virtual and its slot in the table of
 virtual functions differs between versions, but ``CUDAPluggableAllocator`` derives from the same class, and both its table and
-its ``getDeviceStats`` are exported by libtorch_cuda: where one stands in the other is the place in every allocator's table.
-Nothing is taken on trust: the numbers have to equal those of the dictionary, with memory in use, before this way of reading is
-used.
+its ``getDeviceStats`` are exported by libtorch_cuda: the slot found there is the slot in every allocator's table. The result is
+verified: the numbers must equal those of the dictionary, with memory in use, before this method is used.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from typing import Any, Callable, NamedTuple
 
 
 class Counters(NamedTuple):
-    """Bytes of one device's allocator: in use, held, and the most of both since the peaks were reset."""
+    """Bytes of one device's allocator: allocated, reserved, and the peaks of both since they were reset."""
 
     allocated: int
     reserved: int
@@ -43,7 +42,7 @@ _ROOM = 2048
 
 
 class _Answers(threading.local):
-    """Where the allocator puts its answer: a place for each thread."""
+    """Memory for the allocator's result, one per thread."""
 
     def __init__(self) -> None:
         self.room = (ctypes.c_int64 * _ROOM)()
@@ -51,7 +50,7 @@ class _Answers(threading.local):
 
 
 def counters_from_dictionary(torch: Any) -> Reader:
-    """What every version has: PyTorch's dictionary, read once for all four numbers."""
+    """For every version: PyTorch's dictionary, read once for all four numbers."""
     read = torch._C._cuda_memoryStats
 
     def counters(device: int) -> Counters:
@@ -63,7 +62,7 @@ def counters_from_dictionary(torch: Any) -> Reader:
 
 
 def _slot_of_device_stats(library: ctypes.CDLL) -> int | None:
-    """Where ``getDeviceStats`` stands in an allocator's table of virtual functions."""
+    """The slot of ``getDeviceStats`` in an allocator's table of virtual functions."""
     table = (ctypes.c_void_p * _TABLE_SEARCHED).in_dll(library, _VTABLE)
     for name in _STATS:
         try:
@@ -72,19 +71,19 @@ def _slot_of_device_stats(library: ctypes.CDLL) -> int | None:
             continue
         for place, function in enumerate(table):
             if function == wanted:
-                return place - 2  # objects point behind the offset to the top and the type's description
+                return place - 2  # objects point past the offset to the top and the type_info
     return None
 
 
 def counters_from_allocator() -> Reader | None:
-    """A reader that asks the allocator itself, or None where its parts are not found (other platforms, PyTorch before 2.0).
+    """A reader that calls the allocator itself, or None if its parts are not found (other platforms, PyTorch before 2.0).
 
-    It may only be called for devices whose allocator has started: the allocator's answer to others is a C++ exception.
+    It may only be called for devices whose allocator has started: for others the allocator throws a C++ exception.
     """
-    if sys.platform != "linux" or platform.machine() != "x86_64":  # the calling convention below is theirs
+    if sys.platform != "linux" or platform.machine() != "x86_64":  # the calling convention below
         return None
     try:
-        loaded = os.RTLD_NOLOAD | os.RTLD_NOW  # PyTorch's own libraries, which are loaded, or none
+        loaded = os.RTLD_NOLOAD | os.RTLD_NOW  # PyTorch's own libraries if loaded, else none
         slot = _slot_of_device_stats(ctypes.CDLL("libtorch_cuda.so", mode=loaded))
         allocator = ctypes.c_void_p.in_dll(ctypes.CDLL("libc10_cuda.so", mode=loaded), _CURRENT).value
     except (OSError, ValueError):

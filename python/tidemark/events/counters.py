@@ -1,4 +1,4 @@
-"""What memory is in use now, read in about a microsecond: the numbers of each event."""
+"""Memory in use now, read in about a microsecond: the numbers of each event."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _NOTHING = Counters(0, 0, 0, 0)
 
 
 class DeviceCounters:
-    """Reads the counters of one CUDA device, or of whichever is current.
+    """Reads the counters of one CUDA device, or of the current one.
 
-    ``cuda`` says whether there is one; without it ``read()`` is ``None``: PyTorch counts no memory of the CPU.
+    ``cuda`` is whether there is one; without it ``read()`` is ``None``: PyTorch does not count the CPU's memory.
     """
 
     def __init__(self, device: object | None = None) -> None:
@@ -35,7 +35,7 @@ class DeviceCounters:
             self._device = chosen.index
 
     def read(self) -> Counters | None:
-        """The device's counters; None without CUDA. Before CUDA is initialized, which this leaves alone, nothing is in use."""
+        """The device's counters; None without CUDA. Before CUDA is initialized, which this does not do, all are 0."""
         if not self.cuda:
             return None
         if self._verified:
@@ -48,10 +48,10 @@ class DeviceCounters:
         device = self._current_device() if self._device is None else self._device
         try:
             counters = self._reader(device)
-        except RuntimeError:  # an allocator of the program's own that counts nothing
+        except RuntimeError:  # an allocator of the program's own without counters
             self.cuda = False
             return None
-        # Zeros would equal zeros anywhere in memory: the quick way is tried when there is something to compare.
+        # Zeros would equal zeros anywhere in memory: the fast method is verified when there is something to compare.
         if counters.allocated and counters.reserved:
             quick = counters_from_allocator() if self._every_allocator_started() else None
             if quick is not None and quick(device) == self._reader(device):
@@ -60,7 +60,7 @@ class DeviceCounters:
         return counters
 
     def _every_allocator_started(self) -> bool:
-        """PyTorch starts the allocators of all devices together; asking one that has not started would end the process."""
+        """PyTorch starts the allocators of all devices together; calling one that has not started would end the process."""
         try:
             for device in range(self.torch.cuda.device_count()):
                 self.torch._C._cuda_memoryStats(device)

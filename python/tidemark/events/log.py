@@ -1,8 +1,7 @@
 """The event profiler's log: rotated by size and age with gzip, written by a thread, so that ``record()`` does not wait.
 
-Lines that a thread has yet to write are not in the file when the process is killed with SIGKILL: those of the last twentieth of
-a second at most. Exceptions, ``sys.exit`` and the end of the program lose none: Python ends through ``atexit``, which writes
-them.
+If the process is killed with SIGKILL, lines not yet written are lost: at most those of the last twentieth of a second.
+Exceptions, ``sys.exit`` and the end of the program lose none: they are written through ``atexit``.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ _PERIOD_S = 0.05
 
 
 class RotatingLog(RotatingFileHandler):
-    """A log that starts anew at ``max_bytes`` or ``max_age_s``; NAME.1.gz is the newest of the earlier ones."""
+    """A log that starts a new file at ``max_bytes`` or ``max_age_s``; NAME.1.gz is the newest of the earlier ones."""
 
     def __init__(self, path: Path, max_bytes: int, max_age_s: float, backups: int) -> None:
         if max_bytes <= 0 or max_age_s <= 0 or backups < 1:
@@ -37,12 +36,12 @@ class RotatingLog(RotatingFileHandler):
         self.namer = lambda name: f"{name}.gz"
         self.rotator = _compress
 
-    def shouldRollover(self, record: logging.LogRecord) -> int:  # the name is logging's
+    def shouldRollover(self, record: logging.LogRecord) -> int:  # a name of logging
         """Whether the line goes into a new file."""
         too_old = record.created - self._started >= self._max_age_s
         return bool(too_old or super().shouldRollover(record))
 
-    def doRollover(self) -> None:  # the name is logging's
+    def doRollover(self) -> None:  # a name of logging
         """Compresses the file and starts a new one."""
         super().doRollover()
         self._started = time.time()
@@ -55,7 +54,7 @@ def _compress(source: str, target: str) -> None:
 
 
 def new_log_file(log_dir: Path, prefix: str) -> Path:
-    """An empty ``<prefix>_<time>.log`` in ``log_dir``, with a number behind the time where a second has several."""
+    """An empty ``<prefix>_<time>.log`` in ``log_dir``, with a number after the time if a second has several."""
     log_dir.mkdir(parents=True, exist_ok=True)
     started, count = time.strftime("%Y%m%d_%H%M%S"), 1
     while True:
@@ -70,7 +69,7 @@ def new_log_file(log_dir: Path, prefix: str) -> Path:
 def open_log(log_dir: Path, max_bytes: int, max_age_s: float, backups: int) -> tuple[logging.Logger, Path]:
     """A logger ``MemoryProfiler_<time>`` to stderr and a new ``memory_profiler_<time>.log`` in ``log_dir``; the file's path.
 
-    Raises OSError where the folder or file cannot be made, ValueError for limits that make no sense.
+    Raises OSError if the folder or file cannot be created, ValueError for invalid limits.
     """
     path = new_log_file(log_dir, "memory_profiler")
     logger = logging.getLogger("MemoryProfiler_" + path.stem[len("memory_profiler_") :])
@@ -82,11 +81,11 @@ def open_log(log_dir: Path, max_bytes: int, max_age_s: float, backups: int) -> t
 
 
 class LineWriter:
-    """Writes lines to a logger from a thread of its own, in the order and with the times at which they were put."""
+    """Writes lines to a logger from its own thread, in the order and with the times at which they were added."""
 
     def __init__(self, logger: logging.Logger) -> None:
         self._logger = logger
-        #: (seconds since 1970, what makes the text). Appending to a deque needs no lock.
+        #: (seconds since 1970, function that makes the text). Appending to a deque needs no lock.
         self._waiting: deque[tuple[float, Callable[[], str]]] = deque()
         self.put = self._waiting.append
         self._writing = threading.Lock()
@@ -99,7 +98,7 @@ class LineWriter:
         atexit.register(self.flush)
 
     def flush(self) -> None:
-        """Writes what is waiting; in a forked child nothing, as these are its parent's lines."""
+        """Writes waiting lines; in a forked child nothing, because the lines are the parent's."""
         if os.getpid() != self._process:
             self._waiting.clear()
             return
@@ -111,7 +110,7 @@ class LineWriter:
                 self._logger.handle(line)
 
     def close(self) -> None:
-        """Writes what is waiting, ends the thread and closes the log."""
+        """Writes waiting lines, ends the thread and closes the log."""
         self._closed.set()
         if self._thread is not None and os.getpid() == self._process:
             self._thread.join()

@@ -22,20 +22,20 @@ from tidemark.events.text import Event, event_line, model_lines, summary, tensor
 
 
 class GPUMemoryProfiler:
-    """Records named events, each with the memory that PyTorch has in use and holds on the GPU, and the most of both so far.
+    """Records named events, each with PyTorch's allocated and reserved memory on the GPU, and the peaks of both so far.
 
-    ``record()`` takes a few microseconds: a thread writes the log (``tidemark.events.log`` says what a kill can lose). Events
-    are marks of a running Tidemark recording as well. Without CUDA, or without PyTorch, events have times and their memory is
-    unknown.
+    ``record()`` takes a few microseconds: a thread writes the log (see ``tidemark.events.log`` for lines lost by a kill).
+    Events are also marks of a running Tidemark recording. Without CUDA, or without PyTorch, events have times and unknown
+    memory.
 
     Args:
-        log_dir: folder of the log and of ``save_to_json()``; made where it is missing.
+        log_dir: folder of the log and of ``save_to_json()``; created if missing.
         enable_file_logging: False writes neither the log nor the console's lines.
         max_log_bytes: size at which the log is rotated.
         max_log_age_s: age at which it is rotated, in seconds.
         log_backups: how many compressed earlier logs are kept.
         device: a CUDA device to read instead of the current one.
-        lang: "zh" for Chinese; ``TIDEMARK_LANG`` decides where it is left out.
+        lang: "zh" for Chinese; ``TIDEMARK_LANG`` by default.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class GPUMemoryProfiler:
     def record_detailed(
         self, event: str, tensor_info: Mapping[str, Any] | None = None, model_info: Mapping[str, Any] | None = None
     ) -> None:
-        """Records an event, and in the log the shapes, types and bytes of tensors and the model's numbers of parameters."""
+        """Records an event, and in the log the shapes, types and bytes of tensors and the model's parameter counts."""
         self.record(event)
         for make, described in ((tensor_lines, tensor_info), (model_lines, model_info)):
             for line in make(event, described, self.lang) if described else ():
@@ -102,7 +102,7 @@ class GPUMemoryProfiler:
 
     @property
     def records(self) -> dict[str, list[dict[str, Any]]]:
-        """Events by name, as ``save_to_json()`` writes them: seconds, MB (None where not known) and a time of day."""
+        """Events by name, in the format of ``save_to_json()``: seconds, MB (None if unknown) and a time of day."""
         by_name: dict[str, list[dict[str, Any]]] = {}
         for event in list(self._events):
             names = ("allocated", "reserved", "max_allocated", "max_reserved")
@@ -121,7 +121,7 @@ class GPUMemoryProfiler:
         print(table)
 
     def generate_summary_report(self) -> str:
-        """Prints, logs and returns the peak and where it was, growth, and each event's averages."""
+        """Prints, logs and returns the peak and its event, growth, and each event's averages."""
         text = summary(self._events, self._by_name(), self.lang)
         self._log(text)
         self._flush()
@@ -129,7 +129,7 @@ class GPUMemoryProfiler:
         return text
 
     def save_to_json(self, filepath: str | os.PathLike[str] | None = None) -> str:
-        """Writes ``records`` as JSON; returns the path, ``log_dir/memory_data_<time>.json`` where none is given."""
+        """Writes ``records`` as JSON; returns the path, by default ``log_dir/memory_data_<time>.json``."""
         path = Path(filepath) if filepath else self.log_dir / f"memory_data_{time.strftime('%Y%m%d_%H%M%S')}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(self.records, indent=2, ensure_ascii=False), encoding="utf-8")
@@ -138,7 +138,7 @@ class GPUMemoryProfiler:
         return str(path)
 
     def cleanup(self) -> None:
-        """Writes what is waiting and closes the log. Events stay, and ``record()`` goes on without a log."""
+        """Writes waiting lines and closes the log. Events stay, and ``record()`` continues without a log."""
         if self._writer is not None:
             self._log(say("GPU memory profiler closed", self.lang))
             self._writer.close()
@@ -161,7 +161,7 @@ class GPUMemoryProfiler:
             self._writer.flush()
 
     def _log(self, text: str) -> None:
-        """Each line of a text, behind the events that are waiting."""
+        """Logs each line of a text, after the waiting events."""
         for line in text.splitlines():
             if self._writer is not None:
                 self._writer.put((time.time(), partial(str, line)))

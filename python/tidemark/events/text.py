@@ -52,7 +52,7 @@ def timeline(events: Sequence[Event]) -> str:
 
 
 def summary(events: Sequence[Event], by_name: Mapping[str, Sequence[Event]], lang: str | None) -> str:
-    """The peak and where it was, growth from the first event to the last, and each event's average."""
+    """The peak and its event, growth from the first event to the last, and each event's average."""
     known = [(event, event.counters) for event in events if event.counters is not None]
     lines = ["", say("Memory summary", lang), "=" * 14, ""]
     if not events:
@@ -111,7 +111,7 @@ def _mean(calls: Sequence[Event], which: int) -> float | None:
 
 
 def tensor_lines(name: str, tensors: Mapping[str, Any], lang: str | None) -> list[str]:
-    """Shape, type, bytes and device of each tensor; what is not a tensor is shown as it is."""
+    """Shape, type, bytes and device of each tensor; other values are shown unchanged."""
     lines = [say("Tensors at {name}:", lang, name=name)]
     for key, tensor in tensors.items():
         if hasattr(tensor, "numel") and hasattr(tensor, "element_size"):
@@ -126,7 +126,7 @@ def tensor_lines(name: str, tensors: Mapping[str, Any], lang: str | None) -> lis
 
 
 def model_lines(name: str, model: Mapping[str, Any], lang: str | None) -> list[str]:
-    """What the caller says of the model: numbers of parameters with separators, sizes in MB, the rest as it is."""
+    """The caller's values for the model: parameter counts with separators, sizes in MB, the rest unchanged."""
     words = {"total_params": say("total parameters", lang), "trainable_params": say("trainable parameters", lang)}
     lines = [say("Model at {name}:", lang, name=name)]
     for key, value in model.items():

@@ -1,5 +1,5 @@
 """Tidemark inside training frameworks: ``transformers``, ``lightning``, ``accelerate``, and ``plain`` loops.
 
-Each marks steps, epochs and evaluations in the recording, if there is one, and logs the memory as scalars where the framework
-logs. Importing this package imports none of them.
+Each marks steps, epochs and evaluations in the recording, if there is one, and logs the memory as scalars with the framework's
+own logging. Importing this package imports none of the frameworks.
 """

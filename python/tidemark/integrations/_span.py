@@ -6,7 +6,7 @@ from tidemark import _recorder
 
 
 class Span:
-    """A step (no name) or a range that one callback begins and another one ends. Ending twice, or beginning again, is fine."""
+    """A step (no name) or a range that one callback begins and another one ends. Ending twice or restarting is allowed."""
 
     def __init__(self, name: str | None = None) -> None:
         self._name = name

@@ -13,8 +13,8 @@ from tidemark.integrations.scalars import memory_scalars, write_scalars
 class TidemarkTracker(GeneralTracker):  # type: ignore[misc,unused-ignore]
     """Measures the memory at each ``accelerator.log(values, step=…)``, and marks the moment in the recording.
 
-    The scalars go to ``writer`` (see ``tidemark.integrations.scalars.write_scalars``) and into ``tracker``, the list of
-    (step, scalars) that ``accelerator.get_tracker("tidemark", unwrap=True)`` returns. ``reset_peaks``: see ``memory_scalars``.
+    The scalars go to ``writer`` (see ``tidemark.integrations.scalars.write_scalars``) and into ``tracker``, the list of (step,
+    scalars) that ``accelerator.get_tracker("tidemark", unwrap=True)`` returns. ``reset_peaks``: see ``memory_scalars``.
     """
 
     name = "tidemark"

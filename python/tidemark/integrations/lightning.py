@@ -1,4 +1,4 @@
-"""Lightning: ``Trainer(callbacks=[TidemarkCallback()])``, of ``lightning`` or ``pytorch_lightning``."""
+"""Lightning: ``Trainer(callbacks=[TidemarkCallback()])``, from ``lightning`` or ``pytorch_lightning``."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ else:
 
 
 class TidemarkCallback(Callback):
-    """Steps, epochs and validations as steps, marks and ranges of the recording; memory to the Trainer's loggers, every
-    ``log_every_n_steps``.
+    """Marks steps, epochs and validations as steps, marks and ranges of the recording; logs memory to the Trainer's loggers,
+    every ``log_every_n_steps``.
 
     ``reset_peaks``: see ``tidemark.integrations.scalars.memory_scalars``.
     """

@@ -21,10 +21,10 @@ def steps(
     first: int = 0,
     reset_peaks: bool = False,
 ) -> Iterator[_Item]:
-    """The batches, each as a step of the recording.
+    """Yields the batches, each as a step of the recording.
 
     ``name`` (such as ``"epoch 3"``) marks the beginning. Every ``every`` steps the memory goes to ``writer`` (see
-    ``write_scalars``) with the step's number, which begins at ``first``. Loading a batch belongs to no step. Raises
+    ``write_scalars``) with the step's number, which begins at ``first``. Loading a batch is not part of a step. Raises
     ``ValueError`` if ``every`` < 1.
     """
     if every < 1:

@@ -1,4 +1,4 @@
-"""The memory of this process as scalars, and writing them where a training logs."""
+"""The memory of this process as scalars, and writing them to a training's loggers."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ from tidemark._torch import torch_if_loaded
 
 
 def memory_scalars(reset_peaks: bool = False) -> dict[str, float]:
-    """MiB by name, of every CUDA device that this process uses: ``memory/cuda:0/peak_mib`` (the most allocated since the
+    """MiB by name, for every CUDA device that this process uses: ``memory/cuda:0/peak_mib`` (peak allocated memory since the
     start, or since the peaks were reset), ``…/allocated_mib``, ``…/reserved_mib``; and ``memory/rss_mib``, the process's
-    resident memory, where Linux tells.
+    resident memory, if Linux reports it.
 
-    ``reset_peaks`` makes each peak that since the previous call. PyTorch has one peak for the whole program: others who
-    read ``max_memory_allocated`` see it reset, too.
+    ``reset_peaks`` makes each peak that since the previous call. PyTorch has one peak for the whole program: other code that
+    reads ``max_memory_allocated`` sees it reset, too.
     """
     found: dict[str, float] = {}
     torch = torch_if_loaded()
     if torch is not None and torch.cuda.is_initialized():
         for device in range(torch.cuda.device_count()):
-            if torch.cuda.max_memory_reserved(device) == 0:  # another rank's
+            if torch.cuda.max_memory_reserved(device) == 0:  # used by another rank
                 continue
             name = f"memory/cuda:{device}"
             found[f"{name}/peak_mib"] = torch.cuda.max_memory_allocated(device) / MIB
@@ -36,8 +36,8 @@ def memory_scalars(reset_peaks: bool = False) -> dict[str, float]:
 
 
 def write_scalars(writer: Any, scalars: dict[str, float], step: int) -> None:
-    """Writes scalars of a step to TensorBoard (``SummaryWriter``), Weights & Biases (``wandb`` or a run), anything else with
-    ``log(dict, step=…)``, a function ``(scalars, step)``, or a list of these. ``None`` writes nothing.
+    """Write the scalars of a step to TensorBoard (``SummaryWriter``), Weights & Biases (``wandb`` or a run), any other object
+    with ``log(dict, step=…)``, a function ``(scalars, step)``, or a list of these. ``None`` writes nothing.
 
     Raises ``TypeError`` for another kind of writer.
     """

@@ -13,8 +13,8 @@ from tidemark.integrations.scalars import memory_scalars
 
 
 class TidemarkCallback(TrainerCallback):  # type: ignore[misc,unused-ignore]
-    """Steps, epochs, evaluations and checkpoints as steps and marks of the recording; memory in each of the Trainer's logs, so
-    that TensorBoard, Weights & Biases and whatever else ``report_to`` names get it, and ``state.log_history``.
+    """Marks steps, epochs, evaluations and checkpoints as steps and marks of the recording; adds memory to each of the
+    Trainer's logs, so that TensorBoard, Weights & Biases and other ``report_to`` targets get it, and ``state.log_history``.
 
     ``reset_peaks``: see ``tidemark.integrations.scalars.memory_scalars``.
     """
@@ -60,7 +60,7 @@ class TidemarkCallback(TrainerCallback):  # type: ignore[misc,unused-ignore]
         self._go_first()
         if logs is not None:
             scalars = memory_scalars(self._reset_peaks)
-            logs.update(scalars)  # for the callbacks after this one, which write them
+            logs.update(scalars)  # for later callbacks, which write them
             if state.log_history:
                 state.log_history[-1].update(scalars)
 

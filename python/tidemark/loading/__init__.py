@@ -1,4 +1,4 @@
-"""Batches that are read and copied to the device before the training loop asks for them."""
+"""Batches that are read and copied to the device before the training loop needs them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tensors of a nested batch, and the same batch with others in their place."""
+"""The tensors of a nested batch, and the same batch with other tensors."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from tidemark._torch import byte_length
 
 
 def map_tensors(batch: Any, function: Callable[[Any], Any], tensor_type: type) -> Any:
-    """The batch with ``function(tensor)`` in the place of each tensor.
+    """The batch with each tensor replaced by ``function(tensor)``.
 
-    Tensors are looked for in tuples (named ones too), lists and mappings, at any depth. Everything else stays as it is: text,
-    numbers, objects of the user's own types.
+    Tensors are found in tuples (named ones too), lists and mappings, at any depth. Everything else is unchanged: text, numbers,
+    objects of the user's own types.
     """
     if isinstance(batch, tensor_type):
         return function(batch)
@@ -25,7 +25,7 @@ def map_tensors(batch: Any, function: Callable[[Any], Any], tensor_type: type) -
         mapped = {key: map_tensors(value, function, tensor_type) for key, value in batch.items()}
         try:
             return type(batch)(mapped)  # type: ignore[call-arg]
-        except TypeError:  # a type of mapping that is made in another way
+        except TypeError:  # a mapping type with another constructor
             return mapped
     return batch
 

@@ -1,4 +1,4 @@
-"""Batches on the way to a CUDA device, on a stream of their own."""
+"""Batches in transfer to a CUDA device, on a separate stream."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _CHUNK_BYTES = 4 << 20
 
 
 class DeviceBatch:
-    """A batch whose copies and conversions have been begun; ``ready`` is the event after them."""
+    """A batch whose copies and conversions have started; ``ready`` is the event after them."""
 
     __slots__ = ("batch", "copied_bytes", "ready", "tensors")
 
@@ -26,9 +26,9 @@ class DeviceBatch:
 
 
 class DeviceCopies:
-    """Copies batches to one device. Used by one thread at a time, but ``hand_over`` by any.
+    """Copies batches to one device. Used by one thread at a time, except ``hand_over``, which any thread may call.
 
-    Raises ``TidemarkError`` where the pinned memory or a stream cannot be had.
+    Raises ``TidemarkError`` if the pinned memory or a stream cannot be created.
     """
 
     def __init__(self, torch: Any, device: Any, dtypes: Mapping[Any, Any], pinned_bytes: int, threads: int) -> None:
@@ -41,11 +41,11 @@ class DeviceCopies:
         self._copies = _engine.host_to_device(index, chunk, max(2, pinned_bytes // chunk), threads)
         self.pinned_bytes = _engine.pinned_bytes(self._copies)
         self._stream = torch.cuda.ExternalStream(_engine.copy_stream(self._copies), device=self.device)
-        # Pinned tensors that are being copied from where they are, and when that is done.
+        # Pinned source tensors that are being copied, and the event at the end of the copy.
         self._in_flight: deque[tuple[Any, list[Any]]] = deque()
 
     def begin(self, batch: Any) -> DeviceBatch:
-        """Begin to copy the tensors of a batch. Those in pageable memory may be changed when this returns."""
+        """Start copying the tensors of a batch. Those in pageable memory may be changed when this returns."""
         torch = self._torch
         begun = DeviceBatch()
         arrays: list[tuple[int, int, int, bool]] = []
@@ -82,7 +82,9 @@ class DeviceCopies:
         return begun
 
     def hand_over(self, begun: DeviceBatch, handed: HandedOver) -> Any:
-        """The batch for the caller's current stream, which waits for the copies; its memory lives as long as that needs it."""
+        """The batch for the caller's current stream, which waits for the copies; its memory lives as long as that stream needs
+        it.
+        """
         current = self._torch.cuda.current_stream(self.device)
         handed.note(self._torch, current)
         current.wait_event(begun.ready)
@@ -93,24 +95,24 @@ class DeviceCopies:
 
 
 class HandedOver:
-    """How far the device is with the batches of an iteration.
+    """Progress of the device with the batches of an iteration.
 
-    A loop that never waits for the device is many steps ahead of it, and the memory of a batch is free only when the device is
-    done with it: batches are not begun faster than the device uses them up.
+    A loop that never waits for the device is many steps ahead of it, and the memory of a batch is free only when the device has
+    finished with it: batches are not started faster than the device consumes them.
     """
 
     def __init__(self, ahead: int) -> None:
-        self._before = ahead + 1  #: batches that are begun without a wait
+        self._before = ahead + 1  #: batches started without a wait
         self._events: deque[Any] = deque()
 
     def note(self, torch: Any, stream: Any) -> None:
-        """A batch is handed over: what the stream has until now is of the batches before."""
+        """A batch is handed over: the stream's work until now is for the batches before."""
         event = torch.cuda.Event(blocking=True)
         event.record(stream)
         self._events.append(event)
 
     def wait(self) -> None:
-        """Before the next batch is begun: until the device has come to the one ``ahead + 1`` before it."""
+        """Called before starting the next batch: waits until the device has reached the one ``ahead + 1`` before it."""
         if self._before > 0:
             self._before -= 1
         elif self._events:
@@ -118,7 +120,7 @@ class HandedOver:
 
 
 def _is_plain(torch: Any, tensor: Any) -> bool:
-    """Whether a tensor is one array of bytes: not sparse, quantized, nested, conjugated, or of a type of its own."""
+    """Whether a tensor is one array of bytes: not sparse, quantized, nested, conjugated, or of a subclass."""
     return (
         type(tensor) in (torch.Tensor, torch.nn.Parameter)
         and tensor.layout == torch.strided
@@ -129,7 +131,7 @@ def _is_plain(torch: Any, tensor: Any) -> bool:
 
 
 def _dense(torch: Any, tensor: Any) -> Any:
-    """The tensor, or a contiguous copy where its elements do not lie next to each other."""
+    """The tensor, or a contiguous copy if its elements are not contiguous."""
     if tensor.is_contiguous():
         return tensor
     for dimensions, layout in ((4, torch.channels_last), (5, torch.channels_last_3d)):

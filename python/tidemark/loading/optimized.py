@@ -1,4 +1,4 @@
-"""A DataLoader whose settings are chosen from how long its data set takes."""
+"""A DataLoader with settings chosen from the reading time of its data set."""
 
 from __future__ import annotations
 
@@ -14,25 +14,25 @@ from tidemark.loading.processors import processors
 
 _TRIAL_S = 0.5
 _TRIAL_BATCHES = 4
-# What a batch of a worker takes the loop: 0.35 to 0.48 ms of processor time for small tensors (docs/prefetching.md). What is
-# read faster than that is read faster without workers.
+# Cost of a worker's batch for the loop: 0.35 to 0.48 ms of processor time for small tensors (docs/prefetching.md). Faster data
+# sets are read faster without workers.
 _WORKER_HANDOFF_S = 0.0005
 _MOST_AHEAD_BYTES = 1 << 30
 
 
 @dataclass(frozen=True)
 class LoaderSettings:
-    """What was chosen for a ``DataLoader``, and what it was chosen from."""
+    """Settings chosen for a ``DataLoader``, and the measurements behind them."""
 
-    num_workers: int  #: processes that read
+    num_workers: int  #: reading processes
     prefetch_factor: int | None  #: batches that each of them reads ahead; None without workers
     persistent_workers: bool  #: they live from epoch to epoch
     pin_memory: bool  #: a thread copies each batch to pinned memory
-    batch_seconds: float | None  #: to read one batch in this process, on average; None: could not be measured
-    slowest_batch_seconds: float | None  #: of the measured ones
-    batch_bytes: int | None  #: of the largest
-    measured_batches: int  #: that were read to find out
-    reason: str  #: of the number of workers
+    batch_seconds: float | None  #: to read one batch in this process, on average; None if it could not be measured
+    slowest_batch_seconds: float | None  #: the slowest measured batch
+    batch_bytes: int | None  #: of the largest batch
+    measured_batches: int  #: batches read for the measurement
+    reason: str  #: for the number of workers
 
 
 class OptimizedDataLoader:
@@ -44,13 +44,13 @@ class OptimizedDataLoader:
     """
 
     def __init__(self, dataset: Any, batch_size: int = 1, num_workers: int = 4, **options: Any) -> None:
-        """Remember a data set and its options.
+        """Store a data set and its options.
 
         Args:
             dataset: as for ``DataLoader``.
             batch_size: samples of a batch.
-            num_workers: the most worker processes; no more than the processors that this process may use are started.
-            options: any other option of ``DataLoader``. One that is given is not chosen: ``prefetch_factor``,
+            num_workers: the most worker processes; at most as many as processors available to this process are started.
+            options: any other option of ``DataLoader``. A given option is not chosen: ``prefetch_factor``,
                 ``persistent_workers``, ``pin_memory``.
         """
         if num_workers < 0:
@@ -63,7 +63,7 @@ class OptimizedDataLoader:
 
     @property
     def settings(self) -> LoaderSettings:
-        """The settings. Reads some batches the first time, for half a second at most after the first."""
+        """The settings. The first call reads some batches, for at most half a second after the first batch."""
         if self._settings is None:
             self._settings = self._choose()
         return self._settings
@@ -73,7 +73,7 @@ class OptimizedDataLoader:
         return self._loader(pin=self.settings.pin_memory)
 
     def get_prefetch_loader(self, device: Any = None, **options: Any) -> PrefetchLoader:
-        """A ``PrefetchLoader`` over a loader; options are those of ``PrefetchLoader``, which has pinned memory of its own."""
+        """A ``PrefetchLoader`` over a loader; options are those of ``PrefetchLoader``, which has its own pinned memory."""
         return PrefetchLoader(self._loader(pin=False), device, **options)
 
     def _loader(self, *, pin: bool) -> Any:
@@ -101,7 +101,7 @@ class OptimizedDataLoader:
             reason = "as many as were asked for"
         if mean is not None and mean < _WORKER_HANDOFF_S:
             workers, reason = 0, f"a batch is read in {mean * 1e3:.2f} ms, faster than a worker hands it over"
-        # Enough that the slowest batch does not empty the queue, and no more than memory has room for.
+        # Enough that the slowest batch does not empty the queue, and no more than fits into memory.
         ahead = 2 if not mean or slowest is None else max(2, min(8, math.ceil(slowest / mean)))
         if workers and largest:
             ahead = max(1, min(ahead, _MOST_AHEAD_BYTES // (largest * workers) or 1))
@@ -120,7 +120,7 @@ class OptimizedDataLoader:
     def _measure(self) -> tuple[list[float], int | None]:
         """Seconds of each of the first batches, read in this process, and the bytes of the largest.
 
-        An iterable data set is not read: what was read would be missing from its first epoch where it can be read once.
+        An iterable data set is not read: if it can be read only once, the batches would be missing from its first epoch.
         """
         import torch
         from torch.utils.data import DataLoader, IterableDataset
@@ -149,6 +149,6 @@ class OptimizedDataLoader:
 
 
 def _generators(options: dict[str, Any]) -> list[Any]:
-    """PyTorch's generators that a ``DataLoader`` with these options draws from, beside the default one."""
+    """PyTorch's generators that a ``DataLoader`` with these options draws from, besides the default one."""
     sampler = options.get("sampler") or getattr(options.get("batch_sampler"), "sampler", None)
     return [one for one in (options.get("generator"), getattr(sampler, "generator", None)) if one is not None]

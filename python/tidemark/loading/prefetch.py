@@ -14,15 +14,15 @@ from tidemark.loading.read_ahead import ReadAhead, iterate
 
 @dataclass(frozen=True)
 class PrefetchReport:
-    """What a ``PrefetchLoader`` has done, all its iterations together. Seconds are those of the host's clock."""
+    """Statistics of a ``PrefetchLoader``, for all its iterations. Seconds are those of the host's clock."""
 
     batches: int  #: handed out
     waited_seconds: float  #: the loop waited for a batch while the thread made one
-    reading_seconds: float  #: the thread read batches, and began to copy them
+    reading_seconds: float  #: the thread read batches, and started copying them
     held_up_seconds: float  #: the thread waited because enough batches were ready, or in use by the device
     copied_bytes: int  #: to the device
-    pinned_bytes: int  #: memory that stays pinned as long as the loader lives
-    ahead: int  #: batches that are made before they are asked for
+    pinned_bytes: int  #: memory that stays pinned while the loader exists
+    ahead: int  #: batches that are made before they are requested
 
     @property
     def waits_for_data(self) -> bool | None:
@@ -31,16 +31,16 @@ class PrefetchReport:
 
 
 class PrefetchLoader:
-    """Batches of a loader, read ahead on a thread and copied to the device on a stream of their own.
+    """Batches of a loader, read ahead on a thread and copied to the device on a separate stream.
 
     ```python
     for images, labels in tidemark.PrefetchLoader(loader, device="cuda", dtype={torch.uint8: torch.float16}):
         loss = model(images)
     ```
 
-    Tensors are copied through a bounded ring of pinned memory, wherever they are in nested tuples, lists and mappings; those
-    that are pinned already from where they are. Without a GPU, or with ``device="cpu"``, batches are read ahead and left where
-    they are. Each iteration has a thread of its own, which ends with it, also where the loop is left half way.
+    Tensors in nested tuples, lists and mappings are copied through a bounded ring of pinned memory; pinned tensors are copied
+    directly. Without a GPU, or with ``device="cpu"``, batches are read ahead and not copied. Each iteration has its own thread,
+    which ends with it, even if the loop is left early.
     """
 
     def __init__(
@@ -56,14 +56,14 @@ class PrefetchLoader:
         """Make a loader.
 
         Args:
-            loader: anything that can be iterated: a ``DataLoader``, a list, a generator (once).
-            device: a ``torch.device`` or its name; by default the current CUDA device, or the CPU where there is none.
-            ahead: batches that are read and copied before they are asked for. They take memory on the device, and so do two
-                more: a loop that is further ahead of the device is held up.
-            dtype: what floating-point tensors become, or a mapping of dtypes; converted on the device, after the copy.
-            pinned_mb: pinned memory, in MiB; tensors that are larger go through it piece by piece.
-            copy_threads: threads that fill the pinned memory; by default one for four processors that the process may use,
-                at most 4.
+            loader: any iterable: a ``DataLoader``, a list, a generator (once).
+            device: a ``torch.device`` or its name; by default the current CUDA device, or the CPU if there is none.
+            ahead: batches that are read and copied before they are requested. They take memory on the device, and so do two
+                more: a loop that is further ahead of the device waits.
+            dtype: target of floating-point tensors, or a mapping of dtypes; converted on the device, after the copy.
+            pinned_mb: pinned memory, in MiB; larger tensors go through it piece by piece.
+            copy_threads: threads that fill the pinned memory; by default one for four processors available to the process, at
+                most 4.
         """
         if ahead < 1:
             raise ValueError(f"ahead={ahead}: at least 1 batch")
@@ -105,27 +105,27 @@ class PrefetchLoader:
 
         self._iterations.add(ahead)
         iteration = self._counted(ahead, hand_over)
-        weakref.finalize(iteration, ahead.stop).atexit = False  # one that never began has nothing that would end it
+        weakref.finalize(iteration, ahead.stop).atexit = False  # one that never started has nothing else to end it
         return iteration
 
     def __len__(self) -> int:
         return len(self.loader)  # type: ignore[arg-type]
 
     def __getattr__(self, name: str) -> Any:
-        """What the loader has: ``dataset``, ``sampler``, ``batch_size``, …"""
+        """Attributes of the loader: ``dataset``, ``sampler``, ``batch_size``, …"""
         if name.startswith("_") or name == "loader":
             raise AttributeError(name)
         return getattr(self.loader, name)
 
     def __getstate__(self) -> dict[str, Any]:
-        """For other processes: the loader, which has not begun there."""
+        """For pickling: the loader, without the state of iterations."""
         return {**self.__dict__, "_copies": None, "_iterations": None, "_ended": _Totals(), "_copied_bytes": 0}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, _iterations=weakref.WeakSet())
 
     def report(self) -> PrefetchReport:
-        """What was done so far."""
+        """Statistics so far."""
         totals = _Totals()
         totals.add(self._ended)
         for running in list(self._iterations):
@@ -141,7 +141,7 @@ class PrefetchLoader:
         )
 
     def close(self) -> None:
-        """End all iterations and give the pinned memory back. May be called again; iterating afterwards is an error."""
+        """End all iterations and free the pinned memory. May be called again; iterating afterwards is an error."""
         self._closed = True
         for running in list(self._iterations):
             running.stop()
@@ -154,7 +154,7 @@ class PrefetchLoader:
         self.close()
 
     def _converted(self, batch: Any) -> Any:
-        """The batch on the CPU."""
+        """The batch on the CPU, with dtypes converted."""
         if not self._dtypes:
             return batch
         import torch
@@ -179,7 +179,7 @@ class PrefetchLoader:
 
 
 class _Totals:
-    """The times of several iterations."""
+    """Sums of the times of several iterations."""
 
     def __init__(self) -> None:
         self.items = 0
@@ -199,7 +199,7 @@ def _unchanged(batch: Any) -> Any:
 
 
 def _target(device: Any, dtype: Any) -> tuple[Any, Mapping[Any, Any]]:
-    """The CUDA device or None, and what dtypes become."""
+    """The CUDA device or None, and the target dtypes."""
     try:
         import torch
     except ImportError:

@@ -18,7 +18,7 @@ _running: weakref.WeakSet[ReadAhead] = weakref.WeakSet()
 
 @atexit.register
 def _stop_all() -> None:
-    """Before the interpreter ends: it would take the thread away in the middle of PyTorch's code, which aborts then."""
+    """Called before the interpreter ends: it would end the thread in the middle of PyTorch's code, which aborts then."""
     until = time.monotonic() + _STOP_S
     running = list(_running)
     for ahead in running:
@@ -28,10 +28,10 @@ def _stop_all() -> None:
 
 
 class ReadAhead:
-    """Items of ``make``, at most ``ahead`` of them made before they are asked for, in order.
+    """Items of ``make``, at most ``ahead`` of them made before they are requested, in order.
 
-    ``make()`` is called on a thread of its own until it raises ``StopIteration``; another exception is raised by ``next()``
-    at its place, with its traceback, and ends the items. ``next()`` is for one thread; ``stop()`` for any. ``room()`` is called
+    ``make()`` is called on a separate thread until it raises ``StopIteration``; another exception is raised by ``next()`` at
+    its place, with its traceback, and ends the items. ``next()`` is for one thread; ``stop()`` for any. ``room()`` is called
     before each ``make()``, and may wait until there is room for another item elsewhere.
     """
 
@@ -46,7 +46,7 @@ class ReadAhead:
         self._stopped = False
         self._process = os.getpid()
         self.items = 0  #: handed out
-        self.waited_s = 0.0  #: by next(), while the thread was not held up
+        self.waited_s = 0.0  #: in next(), while the thread was not waiting
         self.making_s = 0.0  #: by the thread
         self.held_up_s = 0.0  #: by the thread, while enough items were ready or there was no room
         self._without_room_s = 0.0
@@ -75,12 +75,12 @@ class ReadAhead:
         try:
             raise problem or StopIteration
         finally:
-            problem = None  # which has this frame in its traceback: nothing that it holds should wait for the collector
+            problem = None  # it refers to this frame in its traceback: its objects should not wait for the collector
 
     def stop(self, wait_s: float = _STOP_S) -> None:
-        """End the thread, and drop what it has made. It is waited for, unless ``make`` takes longer than some seconds."""
+        """End the thread, and drop its items. Waits for the thread, unless ``make`` takes longer than some seconds."""
         if self._process != os.getpid():
-            return  # the thread is not here, and may have had the lock when the process was forked
+            return  # the thread does not exist here, and may have held the lock when the process was forked
         with self._changed:
             self._stopped = True
             self._items.clear()
@@ -90,7 +90,7 @@ class ReadAhead:
 
     def _run(self) -> None:
         make, room = self._make, self._room
-        self._make = self._room = None  # what they hold is dropped with the thread
+        self._make = self._room = None  # their objects are dropped with the thread
         assert make is not None
         problem: BaseException | None = None
         try:
@@ -140,13 +140,13 @@ class ReadAhead:
 
 
 def iterate(ahead: ReadAhead, hand_over: Callable[[Any], Any]) -> Iterator[Any]:
-    """``hand_over(item)`` of each item; the thread ends when the iteration does, however it does."""
+    """Yields ``hand_over(item)`` for each item; the thread ends with the iteration, however that ends."""
     try:
         while True:
             try:
                 ready = [ahead.next()]
             except StopIteration:
                 return
-            yield hand_over(ready.pop())  # no name here holds an item that the caller has
+            yield hand_over(ready.pop())  # no name here keeps the item alive
     finally:
         ahead.stop()

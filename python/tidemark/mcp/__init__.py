@@ -1,1 +1,1 @@
-"""``tidemark mcp``: recordings and snapshots of one folder, for assistants that speak the Model Context Protocol."""
+"""``tidemark mcp``: recordings and snapshots of one folder, for assistants that use the Model Context Protocol."""

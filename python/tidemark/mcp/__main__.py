@@ -1,4 +1,4 @@
-"""``python -m tidemark.mcp [--allow-plan] [FOLDER]``: what ``tidemark mcp`` starts."""
+"""``python -m tidemark.mcp [--allow-plan] [FOLDER]``: the server behind ``tidemark mcp``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 
 def main(words: list[str] | None = None) -> int:
-    """Serves until the client closes standard input. 2: it cannot."""
+    """Serves until the client closes standard input. 2: it cannot start."""
     parser = argparse.ArgumentParser("tidemark mcp", description="Lets an assistant ask about the recordings of a folder.")
     parser.add_argument("folder", metavar="FOLDER", nargs="?", default=".")
     parser.add_argument("--allow-plan", action="store_true", help="also offer the tool plan, which runs programs of the folder")
@@ -28,7 +28,7 @@ def main(words: list[str] | None = None) -> int:
 
 
 def _missing() -> str:
-    """What this interpreter lacks, and how to install it."""
+    """The packages that this interpreter lacks, and how to install them."""
     try:
         found = version("mcp")
     except PackageNotFoundError:

@@ -1,4 +1,4 @@
-"""Results cut to the size of an answer, with what was left out and how to ask for it."""
+"""Results cut to the size of an answer, with a list of the omitted parts and how to request them."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ DEFAULT_ROWS = 20
 MAX_ROWS = 500
 MAX_TEXT = 2000  #: characters of a text
 
-_MAX_FRAMES = 16  # of a stack: those next to the allocation
-_MAX_LISTED = 20  # lists that are said to be cut
+_MAX_FRAMES = 16  # of a stack: the innermost ones
+_MAX_LISTED = 20  # lists reported as cut
 _SMALLEST_TEXT = 200
-_RESERVED_BYTES = 8 * 1024  # for what was left out
+_RESERVED_BYTES = 8 * 1024  # for the list of omitted parts
 
 _STEP = re.compile(r"\.?([A-Za-z_]\w*)|\[(\d+)\]")
 
 
 def answer(document: dict[str, Any], rows: int = DEFAULT_ROWS) -> str:
-    """The document as JSON of at most MAX_BYTES: each of its lists has at most ``rows`` items. ``left_out`` names the lists
-    that have more."""
+    """The document as JSON of at most MAX_BYTES: each of its lists has at most ``rows`` items. ``left_out``: longer ones."""
     return _fitted(document, "", rows)
 
 
@@ -39,7 +38,7 @@ def page(document: dict[str, Any], name: str, offset: int, rows: int) -> str:
 
 
 def find_list(document: Any, name: str) -> list[Any]:
-    """The list of this name, as left_out names it: ``devices[0].call_sites_at_peak``."""
+    """The list with this name, in the form of left_out: ``devices[0].call_sites_at_peak``."""
     found = document
     at = 0
     while at < len(name):
@@ -57,7 +56,7 @@ def find_list(document: Any, name: str) -> list[Any]:
 
 
 def _fitted(document: dict[str, Any], page_of: str, rows: int) -> str:
-    """The least cut that fits: first fewer frames of each stack, then fewer rows, then shorter texts."""
+    """The smallest cut that fits: first fewer frames of each stack, then fewer rows, then shorter texts."""
     for count, frames, text in _sizes(rows):
         cut = _Cut(count, frames, text, page_of, document.get("offset", 0))
         short = cut.value(document, "")
@@ -79,13 +78,13 @@ def _sizes(rows: int) -> Iterator[tuple[int, int, int]]:
 
 
 class _Cut:
-    """Makes a shorter copy of a document, and takes down what it lacks."""
+    """Makes a shorter copy of a document, and records the omitted parts."""
 
     def __init__(self, rows: int, frames: int, text: int, page_of: str, offset: int) -> None:
         self._rows = rows
         self._frames = frames
         self._text = text
-        self._page_of = page_of  # "": a whole document; otherwise the list whose items these are, from `offset` on
+        self._page_of = page_of  # "": a whole document; otherwise the list of these items, from `offset` on
         self._offset = offset
         self.lists: list[dict[str, Any]] = []
 

@@ -1,7 +1,7 @@
-"""The folder that a server reads: nothing outside it is opened, whatever names and links say, and while they change.
+"""The folder that a server reads: nothing outside it is opened, whatever names and links contain, even while they change.
 
 A name is followed one part at a time, from one open folder to the next, and links are read here instead of by the kernel. So a
-folder that is moved or replaced by a link in the meantime leads nowhere else.
+folder that is moved or replaced by a link meanwhile does not lead outside.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from tidemark.mcp.printable import printable
 
 URI = "tidemark://recording/"
 URI_TEMPLATE = URI + "{+path}"
-#: What a recording or a snapshot of PyTorch is called; anything may be opened by name, and its content decides.
+#: File names of recordings and PyTorch snapshots in listings; any file may be opened by name, and its content decides.
 SUFFIXES = (".tide", ".pickle", ".pickle.xz", ".pickle.gz", ".pickle.zst")
 
-_MAX_LINKS = 40  # as the kernel
+_MAX_LINKS = 40  # the kernel's limit
 _MAX_DEPTH = 16  # of a listing
 _MAX_VISITED = 100_000  # files, in a listing
 
 
 @dataclass(frozen=True)
 class Listed:
-    """A file of the folder that is called like a recording."""
+    """A file of the folder with the name of a recording."""
 
-    path: str  #: from the folder, as os.fsdecode() writes it
+    path: str  #: relative to the folder, as written by os.fsdecode()
     size_bytes: int
     changed_ns: int  #: Unix time
 
     @property
     def uri(self) -> str:
-        """Of its resource: also for names that are no text."""
+        """URI of its resource: also for names that are not valid text."""
         return uri_of(self.path)
 
 
@@ -44,25 +44,25 @@ class Listing:
     """The recordings of a folder, by name."""
 
     files: list[Listed]
-    complete: bool  #: False: the folder has more files or levels than are looked at
+    complete: bool  #: False: the folder has more files or levels than the listing visits
 
 
 class OpenFile:
-    """A regular file of the folder. Opened by its descriptor, so that a later file of its name is another one."""
+    """A regular file of the folder. Opened by its descriptor, so that a later file of the same name is another one."""
 
     def __init__(self, descriptor: int, path: str, status: os.stat_result) -> None:
         self._descriptor = descriptor
-        self.path = path  #: from the folder, without links
+        self.path = path  #: relative to the folder, without links
         self.version = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
         self.size_bytes = status.st_size
 
     @property
     def own_path(self) -> str:
-        """A path that is this file and no other, as long as it is open."""
+        """A path that means exactly this file, while it is open."""
         return f"/proc/self/fd/{self._descriptor}"
 
     def close(self) -> None:
-        """Also done when nobody uses it any more."""
+        """Also called when the object is garbage-collected."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
@@ -71,12 +71,12 @@ class OpenFile:
 
 
 def uri_of(path: str) -> str:
-    """The resource of a path from the folder."""
+    """The resource of a path relative to the folder."""
     return URI + quote(os.fsencode(path))
 
 
 class Folder:
-    """A folder, open as long as this exists. Safe to use from several threads."""
+    """A folder, open while this object exists. Safe to use from several threads."""
 
     def __init__(self, path: str) -> None:
         self.path = os.path.realpath(path)
@@ -86,8 +86,9 @@ class Folder:
             raise TidemarkError(f"{printable(path)}: {error.strerror}; name the folder of the recordings") from None
 
     def open(self, name: str) -> OpenFile:
-        """The regular file of this name: a path from the folder, one of the folder by its full path, or a resource's URI.
-        TidemarkError, which names it, for all else."""
+        """The regular file of this name: a path relative to the folder, a full path in the folder, or a resource's URI.
+        Otherwise raises a TidemarkError that names it.
+        """
         descriptors: list[int] = []
         parts: list[bytes] = []
         try:
@@ -104,7 +105,7 @@ class Folder:
         return OpenFile(kept, os.fsdecode(b"/".join(parts)), status)
 
     def _walk(self, name: str, descriptors: list[int], parts: list[bytes]) -> int:
-        """Opens what the name leads to, and each folder on the way, into ``descriptors``."""
+        """Opens the target of the name, and each folder on the way, into ``descriptors``."""
         pending = self._split(name, self._inside(name, _encoded(name)))
         links = 0
         while pending:
@@ -140,7 +141,7 @@ class Folder:
         return descriptors[-1] if descriptors else self._descriptor
 
     def _inside(self, name: str, path: bytes) -> bytes:
-        """The path from this folder."""
+        """The path relative to this folder."""
         if not path.startswith(b"/"):
             return path
         own = os.fsencode(self.path).rstrip(b"/") + b"/"
@@ -156,7 +157,7 @@ class Folder:
         return [part for part in reversed(path.split(b"/")) if part not in (b"", b".")]
 
     def recordings(self) -> Listing:
-        """Regular files that are called like recordings, at most 16 levels below, without links and hidden folders."""
+        """Regular files with names of recordings, at most 16 levels deep, without links and hidden folders."""
         files: list[Listed] = []
         visited = 0
         complete = True
@@ -172,14 +173,14 @@ class Folder:
                     continue
                 try:
                     status = os.stat(name, dir_fd=descriptor, follow_symlinks=False)
-                except OSError:  # gone meanwhile
+                except OSError:  # removed meanwhile
                     continue
                 if stat.S_ISREG(status.st_mode):
                     files.append(Listed(f"{here}/{name}"[2:], status.st_size, status.st_mtime_ns))  # without "./"
         return Listing(sorted(files, key=lambda file: file.path), complete)
 
     def _folders(self) -> Iterator[tuple[int, list[str], int, str]]:
-        """Each folder: its level, the files in it, its descriptor, its path."""
+        """Each folder: its level, its files, its descriptor, its path."""
         for here, folders, names, descriptor in os.fwalk(".", dir_fd=self._descriptor):
             level = here.count("/")
             folders[:] = [] if level >= _MAX_DEPTH else sorted(name for name in folders if not name.startswith("."))

@@ -1,4 +1,4 @@
-"""The tool ``plan``: runs a program of the folder by ``tidemark plan``. Only a server with ``--allow-plan`` has it."""
+"""The tool ``plan``: runs a program of the folder with ``tidemark plan``. Only available with ``--allow-plan``."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ DEFAULT_TIMEOUT_S = 600
 MAX_TIMEOUT_S = 3600
 
 _MAX_OUTPUT = 4 << 20  # bytes of the plan's JSON
-_KEPT_MESSAGES = 4000  # characters of what the program said last
-_PATIENCE_S = 5  # until a program that was asked to end is killed
+_KEPT_MESSAGES = 4000  # the last characters of the program's messages
+_PATIENCE_S = 5  # until a program that was told to end is killed
 
 NAME = "plan"
 DESCRIPTION = (
@@ -58,7 +58,7 @@ _running: set[int] = set()  # process groups
 
 
 def end_all() -> None:
-    """Kills the programs that are still running: this process ends."""
+    """Kills the running programs, because this process ends."""
     for group in _running:
         _signal(group, signal.SIGKILL)
 
@@ -69,7 +69,7 @@ def command(folder: Folder, python: str, arguments: dict[str, Any]) -> list[str]
     program = Path(folder.path, file.path)
     file.close()
     gpu = arguments["gpu"]
-    # A name that is a file's would be read as a description of a GPU.
+    # The name of an existing file would be read as a description of a GPU.
     if not gpu or "/" in gpu or gpu.startswith("-") or os.path.lexists(Path(folder.path, gpu)):
         raise TidemarkError(f"gpu: {printable(gpu)} is no name of a GPU, such as A100-40GB")
     words = [find_program(), "plan", "--format", "json", f"--python={python}", f"--gpu={gpu}"]
@@ -78,8 +78,9 @@ def command(folder: Folder, python: str, arguments: dict[str, Any]) -> list[str]
 
 
 async def plan(folder: Folder, python: str, arguments: dict[str, Any]) -> str:
-    """The plan, as an answer. The program and its processes end with this call, when its time is over, or when the call is
-    cancelled."""
+    """The plan, as an answer. The program and its processes end with this call, after the time limit, or when the call is
+    cancelled.
+    """
     limit = arguments.get("timeout_s", DEFAULT_TIMEOUT_S)
     try:
         process = await anyio.open_process(
@@ -90,7 +91,7 @@ async def plan(folder: Folder, python: str, arguments: dict[str, Any]) -> str:
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
-    except (OSError, ValueError) as error:  # ValueError: a byte 0 in an argument
+    except (OSError, ValueError) as error:  # ValueError: a null byte in an argument
         raise TidemarkError(f"{printable(arguments['program'])}: `tidemark plan` does not start: {error}") from None
     _running.add(process.pid)
     output = bytearray()
@@ -101,7 +102,7 @@ async def plan(folder: Folder, python: str, arguments: dict[str, Any]) -> str:
                 group.start_soon(_keep_last, process, messages)
                 await _read(process, output)
                 await process.wait()
-                group.cancel_scope.cancel()  # what it left running may hold its stderr open
+                group.cancel_scope.cancel()  # remaining processes may hold its stderr open
     finally:
         with anyio.CancelScope(shield=True):
             await _end(process)
@@ -134,7 +135,7 @@ async def _keep_last(process: Process, messages: bytearray) -> None:
 
 
 async def _end(process: Process) -> None:
-    """Ends the process and what it started."""
+    """Ends the process and its children."""
     if process.returncode is None:
         _signal(process.pid, signal.SIGTERM)
         with anyio.move_on_after(_PATIENCE_S):

@@ -1,15 +1,15 @@
-"""Text of others, such as names in recordings, made visible: nothing in it moves a cursor, hides or reorders letters."""
+"""Untrusted text, such as names in recordings, made visible: it cannot move a cursor, hide or reorder letters."""
 
 from __future__ import annotations
 
 import re
 
-# Variation selectors count as printable; a row of them after a letter is not seen, and can carry a text.
+# Variation selectors count as printable; a sequence of them after a letter is invisible, and can carry a text.
 _SELECTORS = re.compile("[\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 
 
 def printable(text: str) -> str:
-    """With control characters, invisible ones and such that reorder text written as Python writes them: ``\\x1b``."""
+    """The text with control characters, invisible and reordering characters escaped as in Python: ``\\x1b``."""
     if text.isprintable() and not _SELECTORS.search(text):
         return text
     return "".join(

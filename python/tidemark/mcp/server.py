@@ -52,7 +52,7 @@ class RecordingServer:
         self._threads = anyio.CapacityLimiter(4)
 
     def protocol(self) -> Server[Any]:
-        """What answers requests of the protocol."""
+        """The handler of the protocol's requests."""
         return Server(
             "tidemark",
             version=tidemark.__version__,
@@ -119,7 +119,7 @@ class RecordingServer:
             group.start_soon(_tell_progress, context, doing)
             try:
                 text = await planning.plan(self._folder, self._plan_python, arguments)
-            except TidemarkError as error:  # as it is, not in a group of exceptions
+            except TidemarkError as error:  # unchanged, not in a group of exceptions
                 failure = error
             group.cancel_scope.cancel()
         if failure is not None:
@@ -175,7 +175,7 @@ class RecordingServer:
 
 
 def _run(tool: Tool, arguments: dict[str, Any], doing: list[str]) -> str | TidemarkError:
-    """On a thread: an error is a value, so that it is not wrapped in a group of exceptions."""
+    """On a thread: an error is returned, so that it is not wrapped in a group of exceptions."""
 
     def say(what: str) -> None:
         doing[0] = what
@@ -187,7 +187,7 @@ def _run(tool: Tool, arguments: dict[str, Any], doing: list[str]) -> str | Tidem
 
 
 async def _tell_progress(context: ServerRequestContext[Any], doing: list[str]) -> None:
-    """Seconds and what is being done, to a client that asked for progress."""
+    """Reports seconds and the current action to a client that requested progress."""
     seconds = 0.0
     while True:
         await anyio.sleep(_PROGRESS_EVERY_S)
@@ -196,8 +196,9 @@ async def _tell_progress(context: ServerRequestContext[Any], doing: list[str]) -
 
 
 def serve(folder: str, plan_python: str | None) -> None:
-    """Serves one client, until it closes standard input, and ends the process then: reading a file cannot be interrupted.
-    ``plan_python`` runs the programs of the tool plan; None: there is no such tool."""
+    """Serves one client until it closes standard input, and then ends the process: reading a file cannot be interrupted.
+    ``plan_python`` runs the programs of the tool plan; None: there is no such tool.
+    """
     opened = Folder(folder)
     _engine.leave_symbol_files_alone()
     logging.basicConfig(level=logging.WARNING, stream=sys.stderr, format="tidemark mcp: %(message)s")
@@ -211,7 +212,7 @@ def serve(folder: str, plan_python: str | None) -> None:
 
     anyio.run(run)
     sys.stderr.flush()
-    os._exit(0)  # a thread may still be at work for a request that nobody waits for
+    os._exit(0)  # a thread may still be working on an abandoned request
 
 
 def _end_by(number: int, frame: FrameType | None) -> None:

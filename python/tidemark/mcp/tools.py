@@ -1,4 +1,4 @@
-"""The tools of a server: what they are called, what they take, and what they do with a folder's recordings."""
+"""The tools of a server: their names, arguments, and actions on a folder's recordings."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from tidemark.mcp.recordings import OpenRecordings
 from tidemark.reading.rendering import Result
 
 Schema = dict[str, Any]
-#: Said of what a call is doing.
+#: Reports the current action of a call.
 Say = Callable[[str], None]
 
-#: Rows that an analysis lists; answers show them a page at a time.
+#: Rows listed by an analysis; answers show them page by page.
 _LISTED_ROWS = 1000
-#: Options that are not offered: how many rows (max_rows says it), an exit code, the rank of one recording among several.
+#: Options that are not offered: the number of rows (see max_rows), an exit code, the rank of one recording among several.
 _NOT_OFFERED = {"top", "fail-on-leak", "rank"}
 
 _PATH = "Recording or snapshot: its path from the server's folder, or the URI of its resource"
@@ -57,7 +57,7 @@ _MOMENT: Schema = {
 
 @dataclass(frozen=True)
 class Tool:
-    """One tool. ``run`` works on a thread of its own."""
+    """One tool. ``run`` is called on a separate thread."""
 
     name: str
     description: str
@@ -67,7 +67,7 @@ class Tool:
 
     @property
     def schema(self) -> Schema:
-        """What its arguments have to be."""
+        """The schema of its arguments."""
         return {
             "type": "object",
             "properties": self.properties,
@@ -77,7 +77,7 @@ class Tool:
 
 
 def check_arguments(name: str, schema: Schema, arguments: Mapping[str, Any]) -> None:
-    """TidemarkError for arguments that the tool does not take, which says what it takes."""
+    """Raises a TidemarkError for invalid arguments, which names the valid ones."""
     from jsonschema import Draft202012Validator
     from jsonschema.exceptions import best_match
 
@@ -100,11 +100,11 @@ def listing(found: Listing) -> dict[str, Any]:
 
 
 class Tools:
-    """The tools that read. What they find is as the files are when they are asked."""
+    """The reading tools. Results are from the files' content at the time of the call."""
 
     def __init__(self, folder: Folder) -> None:
         self._recordings = OpenRecordings(folder)
-        self._one_at_a_time = threading.Lock()  # one analysis takes what memory and processors it needs
+        self._one_at_a_time = threading.Lock()  # one analysis may need all memory and processors
         self.all = {tool.name: tool for tool in self._make()}
 
     def _make(self) -> list[Tool]:
@@ -277,7 +277,7 @@ def _schema_of(option: _engine.Option) -> Schema:
 
 
 def _split(arguments: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What an analysis is given, and what says which part of its result is the answer."""
+    """The arguments of an analysis, and those that select the part of its result."""
     paging = {key: value for key, value in arguments.items() if key in _PAGING}
     return {key: value for key, value in arguments.items() if key not in _PAGING}, paging
 

@@ -1,4 +1,4 @@
-"""Memory that is about to be too little: batch sizes that fit, steps that are repeated in parts, checkpoints, policies."""
+"""For programs short of memory: batch sizes that fit, steps that are repeated in parts, checkpoints, policies."""
 
 from __future__ import annotations
 

@@ -12,11 +12,11 @@ from tidemark.memory_manager.cuda_counters import PeakMeter, device_number, memo
 from tidemark.memory_manager.out_of_memory import forget, free_caches, is_out_of_memory
 from tidemark.memory_manager.planned_sizes import PlannedSize, check_command, plan_sizes
 
-# A peak that differs by no more from the planned one is that of the plan.
+# A peak within this share of the planned one counts as equal.
 _PLAN_SHARE = 0.01
-# Of the planned size, where that does not fit.
+# Share of the planned size to try if that does not fit.
 _BELOW_PLAN = 0.85
-# What a step may leave allocated and still be like the next one: less than a parameter's state would be worth.
+# Memory that a step may leave allocated and still be like the next one: less than the state of a parameter.
 _KEPT_BYTES = 1 << 20
 
 _ENDS = {
@@ -33,33 +33,33 @@ class BatchProbe:
 
     batch_size: int
     fits: bool
-    #: Highest allocation of PyTorch on the device; ``None`` where the step failed, and on the CPU.
+    #: Peak allocation of PyTorch on the device; ``None`` if the step failed, and on the CPU.
     peak_bytes: int | None
-    #: Whether the step left more than it found, as a first one that makes optimizer state: its peak is not on the line.
+    #: Whether the step left more memory than before, like a first one that creates optimizer state: its peak is not used.
     warmed_up: bool
 
 
 @dataclass(frozen=True)
 class BatchSize:
-    """What ``auto_batch_size()`` found."""
+    """Result of ``auto_batch_size()``."""
 
-    #: The largest size that was tried and fitted; ``None``: none did.
+    #: The largest size that was tried and fit; ``None`` if none did.
     batch_size: int | None
     #: In the order in which they were tried.
     probes: list[BatchProbe]
-    #: Bytes of the peak for each sample; ``None`` where fewer than two peaks are known.
+    #: Bytes of the peak per sample; ``None`` if fewer than two peaks are known.
     slope_bytes: float | None
-    #: Bytes of the peak that no sample is responsible for.
+    #: Bytes of the peak that do not depend on the number of samples.
     intercept_bytes: float | None
     #: The smallest size that was tried and did not fit.
     does_not_fit: int | None
-    #: Bytes that there are for the peak; ``None`` on the CPU.
+    #: Bytes available for the peak; ``None`` on the CPU.
     limit_bytes: int | None
     #: ``"found"``, ``"maximum"``, ``"nothing_fits"`` or ``"probes"``.
     ended: str
     #: The same as a sentence.
     reason: str
-    #: The sizes that were tried on the phantom GPU before, with ``plan=``.
+    #: Sizes tried on the phantom GPU before, with ``plan=``.
     planned: list[PlannedSize] = field(default_factory=list)
 
 
@@ -77,32 +77,31 @@ def auto_batch_size(
     """Find the largest batch size that fits the device, by running ``fn(batch_size)`` with a few sizes.
 
     ``fn`` runs one whole training step with a batch of that size: forward, backward, optimizer, and the gradients set to
-    ``None``. Steps change the model and the optimizer: keep a copy of their state where that matters. From PyTorch's peaks of a
-    few sizes follows where the device's memory is reached. Running out of memory is survived and counts as an upper bound:
-    nothing of the failed step is kept and the caches are emptied; gradients that it had made stay until ``fn`` sets them to
-    ``None``, which it does best at its beginning. PyTorch's peak counters of the device are reset. What ``fn`` returns is
-    dropped.
+    ``None``. Steps change the model and the optimizer: keep a copy of their state if needed. The size limit is computed from
+    PyTorch's peaks for a few sizes. An out-of-memory error is caught and counts as an upper bound: nothing of the failed step
+    is kept and the caches are emptied; its gradients stay until ``fn`` sets them to ``None``, preferably at its beginning.
+    PyTorch's peak counters of the device are reset. Return values of ``fn`` are dropped.
 
-    With ``plan``, the program's own command, sizes are tried first by ``tidemark plan``: on a GPU like this one that is not
-    there, in processes of their own. The real one then sees the size that was found, once or twice, and further ones only where
-    its peak is another. Where the program cannot be planned, a line in the log says why.
+    With ``plan``, the program's own command, sizes are tried first by ``tidemark plan``: on a simulated GPU like this one, in
+    separate processes. The real one then runs only the size found, once or twice, and further ones only if its peak differs. If
+    the program cannot be planned, the log has the reason.
 
-    On the CPU there is no limit that could be seen before the kernel ends the process: a ``maximum`` is needed, sizes are tried
-    up to it without a forecast, and only errors that say so mean that a size does not fit.
+    On the CPU no limit is known before the kernel ends the process: a ``maximum`` is required, sizes are tried up to it without
+    a forecast, and only an out-of-memory error means that a size does not fit.
 
     Args:
         fn: One training step.
         start: The first size tried.
-        maximum: No larger size is of use, such as that of the data set.
+        maximum: The largest useful size, such as that of the data set.
         multiple_of: Sizes are multiples of it.
         margin: How far below the largest size that fits the result may be: a share.
-        max_probes: Run ``fn`` at most so often.
+        max_probes: Run ``fn`` at most this often.
         device: Such as ``"cuda:1"``; the current one by default.
-        plan: A command that makes a few training steps, with ``{batch_size}`` in the place of the batch size:
-            ``[sys.executable, "train.py", "--batch-size", "{batch_size}"]``.
+        plan: A command that makes a few training steps, with ``{batch_size}`` in place of the batch size: ``[sys.executable,
+            "train.py", "--batch-size", "{batch_size}"]``.
 
     Raises:
-        ValueError: for arguments that are none.
+        ValueError: for invalid arguments.
         TidemarkError: on the CPU without a maximum.
     """
     if max_probes < 1:
@@ -145,7 +144,7 @@ class _Search:
         )
 
     def confirm(self, planned: Sequence[PlannedSize]) -> BatchSize:
-        """The search from the largest size that fits the phantom GPU."""
+        """Searches from the largest size that fits the phantom GPU."""
         sizes = [one.batch_size for one in planned if one.fits]
         if not sizes:
             return self.run(planned)
@@ -155,14 +154,14 @@ class _Search:
         if probe.fits:
             self._suppose(planned, probe)
         elif self._left > 0:
-            # The plan is wrong for this GPU: nothing else of it is believed.
+            # The plan is wrong for this GPU: its other sizes are not used.
             self._options["start"] = max(1, int(_BELOW_PLAN * max(sizes)))
             self._search = self._begin()
             _engine.suppose_batch(self._search, max(sizes), False, None)
         return self.run(planned)
 
     def _suppose(self, planned: Sequence[PlannedSize], probe: BatchProbe) -> None:
-        """Smaller sizes take as much less as they did on the phantom GPU."""
+        """Assumes that smaller sizes differ as they did on the phantom GPU."""
         peaks = {one.batch_size: one.peak_bytes for one in planned if one.fits and one.peak_bytes is not None}
         if probe.peak_bytes is None or not probe.warmed_up:
             return
@@ -179,8 +178,8 @@ class _Search:
     def _reaches_limit(self, size: int, peaks: dict[int, int]) -> bool:
         """Whether the line through the two largest sizes that fit the phantom GPU comes near the limit there.
 
-        Where it does not, memory was fragmented between the plan's steps, or a convolution wanted a workspace that cuDNN does
-        without where there is no room: this process may have more.
+        If not, memory was fragmented between the plan's steps, or a convolution requested a workspace that cuDNN does without
+        if there is no room: this process may fit more.
         """
         if len(peaks) < 2 or self._limit is None:
             return True
@@ -189,7 +188,7 @@ class _Search:
         return bool(expected >= (1 - self._options["margin"]) * self._limit)
 
     def _try(self, size: int) -> BatchProbe:
-        """Run a step; one that made optimizer state again, as that is not yet what later steps need."""
+        """Run a step; repeat one that created optimizer state, because its peak differs from later steps."""
         probe = self._probe(size)
         if probe.fits and not probe.warmed_up and size > self._smallest and self._left > 0:
             probe = self._probe(size)

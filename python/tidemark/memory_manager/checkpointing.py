@@ -1,4 +1,4 @@
-"""Gradient checkpointing of a model's blocks, where it saves most for the time it costs."""
+"""Gradient checkpointing of a model's blocks, where it saves the most memory per time."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from tidemark._torch import require_torch, storage_of
 
 @dataclass
 class BlockCost:
-    """What a block keeps for the backward pass."""
+    """Memory that a block keeps for the backward pass."""
 
     name: str
     module: Any = field(repr=False)
-    #: Bytes that the backward pass of the block needs and its input does not hold.
+    #: Bytes needed by the backward pass of the block that are not in its input.
     saved_bytes: int = 0
-    #: Seconds of its forward pass: what checkpointing runs again.
+    #: Seconds of its forward pass, which checkpointing runs again.
     seconds: float = 0.0
 
 
 def blocks_of(model: Any) -> list[BlockCost]:
-    """The outermost members of ``ModuleList`` and ``Sequential`` that have parameters: what models repeat."""
+    """The outermost members of ``ModuleList`` and ``Sequential`` that have parameters: the repeated parts of models."""
     torch = require_torch("The memory manager")
     found: list[BlockCost] = []
 
@@ -46,7 +46,7 @@ class BlockMeter:
     """Measures the blocks while the model runs a forward pass: tensors that are saved for backward, and time.
 
     The saved tensors of a block are seen by ``torch.autograd.graph.saved_tensors_hooks``; each storage counts once, parameters,
-    buffers and the block's input not at all.
+    buffers and the block's input do not count.
     """
 
     def __init__(self, model: Any, blocks: list[BlockCost]) -> None:
@@ -62,7 +62,7 @@ class BlockMeter:
 
     def __exit__(self, *_: object) -> None:
         for block in self._blocks:
-            del block.module.forward  # the class's again
+            del block.module.forward  # restores the class's
 
     def _measured(self, block: BlockCost, forward: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
         seen = set(self._own)
@@ -97,17 +97,17 @@ def _storage_key(tensor: Any) -> int | None:
 
 
 def is_checkpointed(module: Any) -> bool:
-    """Whether ``checkpoint_block()`` has been there."""
+    """Whether ``checkpoint_block()`` was applied."""
     return getattr(module.__dict__.get("forward"), "func", None) is _checkpointed
 
 
 def can_change(module: Any) -> bool:
-    """Whether the block's forward is the class's own, and not replaced in the object by somebody."""
+    """Whether the block's forward is the class's own, not replaced in the object."""
     return "forward" not in module.__dict__
 
 
 def checkpoint_block(module: Any) -> None:
-    """Run the block's forward again in backward, instead of keeping what it saved, while it trains."""
+    """Run the block's forward again in backward, instead of keeping its saved tensors, in training mode."""
     module.forward = functools.partial(_checkpointed, module, module.forward)
 
 

@@ -8,7 +8,7 @@ from tidemark._torch import gpu_count, require_torch
 
 
 def device_number(device: Any | None) -> int | None:
-    """The CUDA device of an argument, else the current one; ``None`` for the CPU and where there is no CUDA."""
+    """The CUDA device of an argument, else the current one; ``None`` for the CPU and without CUDA."""
     torch = require_torch("The memory manager")
     if device is not None:
         chosen = torch.device("cuda", device) if isinstance(device, int) else torch.device(device)
@@ -22,7 +22,7 @@ def device_number(device: Any | None) -> int | None:
 
 
 def memory_limit(device: int) -> int:
-    """Bytes that tensors of this process may take: what the device has free and what the allocator has reserved."""
+    """Bytes available to tensors of this process: the device's free memory and the allocator's reserved memory."""
     torch = require_torch("The memory manager")
     free, total = torch.cuda.mem_get_info(device)
     limit = free + torch.cuda.memory_reserved(device)
@@ -31,7 +31,7 @@ def memory_limit(device: int) -> int:
 
 
 class PeakMeter:
-    """The highest allocation from its making on. Resets PyTorch's peak counters of the device."""
+    """The peak allocation since its creation. Resets PyTorch's peak counters of the device."""
 
     def __init__(self, device: int) -> None:
         self._torch = require_torch("The memory manager")
@@ -41,10 +41,10 @@ class PeakMeter:
         self.before = int(self._torch.cuda.memory_allocated(device))
 
     def peak(self) -> int:
-        """Bytes."""
+        """The peak in bytes."""
         self._torch.cuda.synchronize(self._device)
         return int(self._torch.cuda.max_memory_allocated(self._device))
 
     def kept(self) -> int:
-        """Bytes that are allocated now and were not at first; negative where it is fewer."""
+        """Growth of allocated bytes since the beginning; may be negative."""
         return int(self._torch.cuda.memory_allocated(self._device)) - self.before

@@ -17,28 +17,28 @@ from tidemark.memory_manager.out_of_memory import forget, free_caches, is_out_of
 
 @dataclass(frozen=True)
 class Optimization:
-    """What ``optimize_memory()`` did, and why."""
+    """The actions of ``optimize_memory()``, and their reasons."""
 
-    #: What it returned.
+    #: Its return value.
     batch_size: int | None
-    #: What was done or found, in sentences.
+    #: Actions and findings, in sentences.
     notes: list[str]
-    #: Names of the modules whose gradient checkpointing was turned on; ``["*"]`` where the model did it itself.
+    #: Names of the modules with gradient checkpointing turned on; ``["*"]`` if the model did it itself.
     checkpointed: list[str]
-    #: Peak of a step with the batch size of the input, in MiB, as measured before and after; ``None`` where it is not known.
+    #: Peak of a step with the batch size of the input, in MiB, measured before and after; ``None`` if unknown.
     peak_before_mb: float | None
     peak_after_mb: float | None
 
 
 class MemoryManager:
-    """Watches PyTorch's memory of one device, and makes a model need less of it.
+    """Watches PyTorch's memory of one device, and reduces the memory that a model needs.
 
     ```python
     manager = tidemark.MemoryManager(threshold_percent=90)
     batch_size = manager.optimize_memory(model, (64, 3, 224, 224)) or 64
     ```
 
-    Not for several threads at once. Sizes are MB (MiB), as those of the older tool.
+    Not thread-safe. Sizes are MB (MiB), as in the older tool.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class MemoryManager:
         """Make a manager.
 
         Args:
-            threshold_mb: allocations above it are too much; 1000 where no threshold is given.
+            threshold_mb: allocations above it are too much; 1000 if no threshold is given.
             threshold_percent: the same, of the device's memory.
             device: such as ``"cuda:1"``; the current one by default.
         """
@@ -61,12 +61,12 @@ class MemoryManager:
         self._threshold_percent = threshold_percent
         self._device = device_number(device)
         self._line: tuple[float, float] | None = None
-        #: What the last ``optimize_memory()`` did; ``None`` before it.
+        #: Result of the last ``optimize_memory()``; ``None`` before it.
         self.last_optimization: Optimization | None = None
 
     @property
     def threshold_mb(self) -> float | None:
-        """The threshold in MiB; ``None`` for a share of a device that is not there."""
+        """The threshold in MiB; ``None`` for a share of a device that does not exist."""
         if self._threshold_percent is None:
             return self._threshold_mb
         if self._device is None:
@@ -76,7 +76,7 @@ class MemoryManager:
 
     @property
     def slope_mb(self) -> float | None:
-        """Measured MiB of a step's peak for each sample; ``None`` without a measurement."""
+        """Measured MiB of a step's peak per sample; ``None`` without a measurement."""
         return None if self._line is None else self._line[0] / MIB
 
     @property
@@ -85,9 +85,9 @@ class MemoryManager:
         return None if self._line is None else self._line[1] / MIB
 
     def check_memory(self) -> tuple[float, float]:
-        """What tensors take on the GPU, and what PyTorch's allocator holds, in MiB: ``(allocated_mb, cached_mb)``.
+        """Memory of tensors on the GPU, and memory held by PyTorch's allocator, in MiB: ``(allocated_mb, cached_mb)``.
 
-        Both are 0 without a GPU, as PyTorch's counters are there.
+        Both are 0 without a GPU, as in PyTorch's counters.
         """
         if self._device is None:
             return 0.0, 0.0
@@ -95,11 +95,11 @@ class MemoryManager:
         return cuda.memory_allocated(self._device) / MIB, cuda.memory_reserved(self._device) / MIB
 
     def calculate_optimal_batch_size(self, current_memory: float, target_memory: float) -> int | None:
-        """The largest batch size whose peak is at most ``target_memory`` MiB, from the measured slope and intercept.
+        """The largest batch size with a peak of at most ``target_memory`` MiB, from the measured slope and intercept.
 
-        ``current_memory`` is the older tool's, which took a ratio of both; memory does not grow in proportion to the batch, and
-        it is not used. ``None`` without a measurement (``optimize_memory()`` and ``auto_batch_size()`` measure), where the peak
-        does not grow with the batch, and where not even one sample fits.
+        ``current_memory`` is a parameter of the older tool, which used the ratio of both; it is ignored, because memory does
+        not grow in proportion to the batch. ``None`` without a measurement (by ``optimize_memory()`` or ``auto_batch_size()``),
+        if the peak does not grow with the batch, or if not even one sample fits.
         """
         if self._line is None or self._line[0] <= 0:
             return None
@@ -107,7 +107,7 @@ class MemoryManager:
         return size if size >= 1 else None
 
     def auto_batch_size(self, fn: Callable[[int], object], **options: Any) -> BatchSize:
-        """``tidemark.auto_batch_size()`` on this device; the slope and intercept it finds are the manager's then."""
+        """``tidemark.auto_batch_size()`` on this device; the manager uses the slope and intercept it finds."""
         found = auto_batch_size(fn, **{"device": "cpu" if self._device is None else self._device, **options})
         if found.slope_bytes is not None and found.intercept_bytes is not None:
             self._line = found.slope_bytes, found.intercept_bytes
@@ -117,13 +117,12 @@ class MemoryManager:
         """Bring a training step of the model below the threshold.
 
         Frees caches, then runs forward and backward passes with random input of half and all of ``input_size``'s samples (fewer
-        where these do not fit), in training mode, which leave gradients, buffers and random state as they are, and give the
-        peak's slope and intercept. Where a step with
-        ``input_size`` would exceed the threshold, gradient checkpointing is turned on: by the model itself where it has
-        ``gradient_checkpointing_enable()``, else for the blocks that save most per second of recomputation, as many as are
-        needed. ``last_optimization`` says what was done.
+        if these do not fit), in training mode, without changing gradients, buffers and random state, to measure the peak's
+        slope and intercept. If a step with ``input_size`` would exceed the threshold, gradient checkpointing is turned on: by
+        the model itself if it has ``gradient_checkpointing_enable()``, else for the blocks that save most per second of
+        recomputation, as many as are needed. ``last_optimization`` describes the actions.
 
-        Optimizer state and gradients that exist are in the measurement; those that are yet to come are not.
+        Existing optimizer state and gradients are in the measurement; later ones are not.
 
         Args:
             model: A module on the manager's device, whose forward takes one tensor.
@@ -131,7 +130,7 @@ class MemoryManager:
             dtype: Of the input; that of the first parameter by default.
 
         Returns:
-            A batch size that stays below the threshold, or ``None`` where nothing has to change, or nothing is known.
+            A batch size that stays below the threshold, or ``None`` if nothing has to change, or nothing is known.
         """
         if len(input_size) == 0 or input_size[0] < 1:
             raise ValueError(f"input_size {tuple(input_size)!r}: samples first, 1 or more")
@@ -157,7 +156,7 @@ class MemoryManager:
             return Optimization(None, notes, [], before, before)
         names: list[str] = []
         after: float | None = before
-        # Blocks that run again need their memory for a moment: what they saved may not be enough.
+        # Blocks that run again need their memory temporarily: the savings may not be enough.
         while after is not None and after > threshold and "*" not in names:
             more = self._checkpoint(model, make, (after - threshold) * MIB / input_size[0], notes)
             if not more:
@@ -170,14 +169,14 @@ class MemoryManager:
         return Optimization(proposed, notes, names, before, after)
 
     def _measure(self, model: Any, make: model_steps.InputOf, samples: int, notes: list[str]) -> float | None:
-        """MiB of the peak of a step with so many samples, along the line that is measured; ``None`` where it cannot be."""
+        """MiB of the peak of a step with this many samples, from the measured line; ``None`` if it cannot be measured."""
         assert self._device is not None
-        # With few samples the peak is where the gradients are whole, with many where the activations are: another slope.
+        # With few samples the peak is at the complete gradients, with many at the activations: another slope.
         larger = max(2, samples)
         while True:
             try:
                 with model_steps.unchanged(model):
-                    self._peak(model, make(1))  # the first one makes workspaces
+                    self._peak(model, make(1))  # the first pass makes workspaces
                     half, whole = (self._peak(model, make(size)) for size in (larger // 2, larger))
                 break
             except Exception as error:
@@ -205,7 +204,7 @@ class MemoryManager:
         return meter.peak()
 
     def _checkpoint(self, model: Any, make: model_steps.InputOf, bytes_a_sample: float, notes: list[str]) -> list[str]:
-        """The names of the modules that are checkpointed now and were not."""
+        """Names of the newly checkpointed modules."""
         if hasattr(model, "gradient_checkpointing_enable"):
             if getattr(model, "is_gradient_checkpointing", False):
                 notes.append("The model's gradient checkpointing was on already.")

@@ -1,4 +1,4 @@
-"""Forward and backward passes of a model that leave no trace in it: to measure what they take."""
+"""Forward and backward passes that leave a model unchanged, for measurements."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def input_maker(input_size: Sequence[int], device: Any, dtype: Any) -> InputOf:
 
 @contextmanager
 def unchanged(model: Any) -> Any:
-    """Buffers, random state and training mode of the model are afterwards what they were."""
+    """Restores buffers, random state and training mode of the model afterwards."""
     torch = require_torch("The memory manager")
     buffers = [(buffer, buffer.detach().clone()) for buffer in model.buffers()]
     modes = [(module, module.training) for module in model.modules()]
@@ -40,7 +40,7 @@ def unchanged(model: Any) -> Any:
 
 
 def forward(model: Any, batch: Any) -> Any:
-    """A sum of what the model returns: something that a backward pass can begin with."""
+    """A sum of the model's outputs, from which a backward pass can begin."""
     torch = require_torch("The memory manager")
     total = None
     left = [model(batch)]
@@ -60,7 +60,7 @@ def forward(model: Any, batch: Any) -> Any:
 
 
 def forward_and_backward(model: Any, batch: Any) -> None:
-    """Computes the gradients and drops them: ``.grad`` of the parameters stays as it is."""
+    """Computes the gradients and drops them: ``.grad`` of the parameters is unchanged."""
     torch = require_torch("The memory manager")
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     torch.autograd.grad(forward(model, batch), parameters, allow_unused=True)

@@ -1,4 +1,4 @@
-"""Errors of memory that has run out: to know them, and to be rid of what they keep."""
+"""Out-of-memory errors: recognizing them, and releasing the memory that they keep."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 from tidemark._torch import torch_if_loaded
 
-# Of CUDA and its libraries where PyTorch has no type for it. The last is cuDNN's: PyTorch tries each of its engines, and drops
-# the error of a workspace that there is no memory for.
+# Messages of CUDA and its libraries for which PyTorch has no exception type. The last is cuDNN's: PyTorch tries each of its
+# engines, and drops the error of a workspace that does not fit.
 _WORDS = (
     "out of memory",
     "CUDNN_STATUS_ALLOC_FAILED",
@@ -35,14 +35,14 @@ def is_out_of_memory(error: BaseException) -> bool:
 def _message(error: BaseException) -> str:
     try:
         return str(error)
-    except Exception:  # of the program's own class
+    except Exception:  # an error in the program's own class
         return ""
 
 
 def forget(error: BaseException) -> None:
-    """Let go of the variables in the frames that an error, and those it came from, went through: tensors of the failed step.
+    """Release the variables in the frames of an error and its causes: tensors of the failed step.
 
-    What code that still runs has caught is its own: an error that the program was handling when the step began.
+    Errors caught by code that still runs are kept: for example, an error that the program was handling when the step began.
     """
     running: set[FrameType] = set()
     frame = sys._getframe()
@@ -59,12 +59,12 @@ def forget(error: BaseException) -> None:
         trace = one.__traceback__
         if one is not error and trace is not None and trace.tb_frame in running:
             continue
-        traceback.clear_frames(trace)  # frames that still run are left alone
-        left += [one.__cause__, one.__context__, *getattr(one, "exceptions", ())]  # those of a group
+        traceback.clear_frames(trace)  # running frames are left alone
+        left += [one.__cause__, one.__context__, *getattr(one, "exceptions", ())]  # members of a group
 
 
 def free_caches(device: int | None = None) -> None:
-    """Collect garbage, and give back what PyTorch's allocator keeps for later."""
+    """Collect garbage, and free the cached memory of PyTorch's allocator."""
     gc.collect()
     torch: Any = torch_if_loaded()
     if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():

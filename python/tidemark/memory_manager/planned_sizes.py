@@ -1,4 +1,4 @@
-"""Batch sizes that a program is planned with, on a phantom GPU, before the real one is asked."""
+"""Batch sizes planned on a phantom GPU, before the real one is used."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tidemark.memory_manager.cuda_counters import memory_limit
 
 PLACEHOLDER = "{batch_size}"
 
-# Set for the programs that are planned.
+# Set in the environment of planned programs.
 _VARIABLE = "TIDEMARK_PLANNED_BATCH"
 _SECONDS = 900  # of one plan
 _MARGIN_SHARE = 0.5
@@ -30,16 +30,16 @@ _PROBES = 12
 
 @dataclass(frozen=True)
 class PlannedSize:
-    """A size that was planned."""
+    """A planned size."""
 
     batch_size: int
     fits: bool
-    #: Highest allocation of PyTorch on the phantom GPU; ``None`` where it did not fit.
+    #: Peak allocation of PyTorch on the phantom GPU; ``None`` if it did not fit.
     peak_bytes: int | None
 
 
 def check_command(command: Sequence[str]) -> None:
-    """An error for what cannot be the command of a program."""
+    """Raises an error if the command cannot start a program."""
     if isinstance(command, str) or not all(isinstance(word, str) for word in command):
         raise ValueError('plan: the program and its arguments as a list, such as ["python", "train.py"]')
     if not any(PLACEHOLDER in word for word in command):
@@ -54,7 +54,7 @@ def check_command(command: Sequence[str]) -> None:
 def plan_sizes(
     command: Sequence[str], device: int, *, start: int, maximum: int | None, multiple_of: int, margin: float
 ) -> list[PlannedSize]:
-    """The sizes that were planned, in order. Where the program cannot be planned, the log says why, and there are none."""
+    """The planned sizes, in order. If the program cannot be planned, the list is empty and the log has the reason."""
     search = _engine.batch_search(start, maximum, multiple_of, margin * _MARGIN_SHARE, _PROBES)
     planned: list[PlannedSize] = []
     try:
@@ -86,8 +86,8 @@ def _planner(command: Sequence[str], device: int) -> Iterator[Any]:
             program = [word.replace(PLACEHOLDER, str(size)) for word in command]
             facts = _run([find_program(), *arguments, "--", *program], _environment(device))
             largest = max(facts["devices"], key=lambda one: one["peak_allocated_bytes"])
-            # What tensors have here, beside the context, which this process has already. A share that PyTorch keeps to is
-            # of tensors alone: the driver's memory comes on top of it.
+            # Memory available to tensors here, besides the context, which this process has already. A share limit in PyTorch
+            # applies only to tensors: the driver's memory is added to it.
             memory = limit + facts["context_bytes"] + (largest["driver_bytes"] or 0 if limit < room else 0)
             fits = bool(facts["fits"])
             return PlannedSize(size, fits, largest["peak_allocated_bytes"] if fits else None)
@@ -96,7 +96,7 @@ def _planner(command: Sequence[str], device: int) -> Iterator[Any]:
 
 
 def _environment(device: int) -> dict[str, str]:
-    """In which ``--gpu auto`` is this device: the first one of those that are visible."""
+    """The environment in which ``--gpu auto`` is this device: the first visible one."""
     environment = {**os.environ, _VARIABLE: "1"}
     if device > 0:
         uuid = getattr(require_torch("auto_batch_size").cuda.get_device_properties(device), "uuid", None)
@@ -106,7 +106,7 @@ def _environment(device: int) -> dict[str, str]:
 
 
 def _run(command: list[str], environment: dict[str, str]) -> Any:
-    """What ``tidemark plan`` prints as JSON."""
+    """The JSON output of ``tidemark plan``."""
     running = subprocess.Popen(
         command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

@@ -1,4 +1,4 @@
-"""What a program does when its memory is forecast to run out."""
+"""Actions of a program when its memory is forecast to run out."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def _free_cache(change: dict[str, Any]) -> None:
 def checkpoint_and_exit(save_fn: Callable[[], object]) -> Callable[[dict[str, Any]], None]:
     """A policy: call ``save_fn()``, then end the process by SIGTERM, for which the program may have a handler.
 
-    ``save_fn`` runs on the thread that watches, while the training goes on: what it saves must be whole at any time, such as a
-    copy on the host that the loop renews, or guarded by a lock of the program. Where it raises, that is logged and the process
-    goes on.
+    ``save_fn`` runs on the watching thread while the training continues: the saved state must be consistent at any time, such
+    as a copy on the host that the loop updates, or guarded by a lock of the program. If it raises, the exception is logged and
+    the process continues.
     """
 
     def save(change: dict[str, Any]) -> None:
@@ -54,9 +54,10 @@ _POLICIES: dict[str, Callable[[dict[str, Any]], None]] = {"warn": _warn, "free_c
 
 
 def act_on_forecast(policy: Policy, level: str = "high", **options: Any) -> RiskWatch:
-    """Do something when the risk that a memory runs out rises to ``level``.
+    """Act when the risk that a memory runs out rises to ``level``.
 
-    It is done on a thread of its own, never on one that allocates; ``tidemark.on_risk()`` says when, and takes the ``options``.
+    The policy runs on a dedicated thread, never on one that allocates; see ``tidemark.on_risk()`` for the timing and the
+    ``options``.
 
     Args:
         policy: ``"warn"`` (a line in the log), ``"free_cache"``, ``checkpoint_and_exit(save_fn)``, or a function of the change.

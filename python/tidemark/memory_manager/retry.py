@@ -20,11 +20,11 @@ Step = Callable[[Any, float], Any]
 class MicroBatches:
     """How a batch was run."""
 
-    #: What the step returned for each micro-batch, in order.
+    #: Return values of the step for each micro-batch, in order.
     values: list[Any]
     #: Samples of a micro-batch; the last one may have fewer.
     size: int
-    #: How often memory ran out.
+    #: Number of out-of-memory errors.
     retries: int
 
 
@@ -35,7 +35,7 @@ class _Retrying:
         self._step = step
         self._model = model
         self._size = samples
-        functools.update_wrapper(self, step, updated=())  # a callable object's attributes may have the names of ours
+        functools.update_wrapper(self, step, updated=())  # a callable object may have attributes with the same names
 
     def __call__(self, batch: Any) -> MicroBatches:
         parameters = _parameters(self._model)
@@ -47,7 +47,7 @@ class _Retrying:
         while True:
             values = self._run(batch, total, size)
             if values is not None:
-                # Later batches begin with what fitted.
+                # Later batches begin with the size that fit.
                 self._size = size if retries or self._size else None
                 return MicroBatches(values, size, retries)
             for parameter in parameters:
@@ -58,7 +58,7 @@ class _Retrying:
             package_logger().warning("retry_on_oom: out of memory; again with micro-batches of %d of %d samples", size, total)
 
     def _run(self, batch: Any, total: int, size: int) -> list[Any] | None:
-        """The values of the step; ``None`` where memory ran out."""
+        """The values of the step; ``None`` if memory ran out."""
         values = []
         try:
             for begin in range(0, total, size):
@@ -105,25 +105,25 @@ def retry_on_oom(
 def retry_on_oom(
     step: Step | None = None, batch: Any = None, *, model: Any | Iterable[Any], micro_batch: int | None = None
 ) -> Any:
-    """Run ``step(batch, 1.0)``; when memory runs out, run it again on parts of half the size, and so on down to one sample.
+    """Run ``step(batch, 1.0)``; if memory runs out, run it again on parts of half the size, and so on down to one sample.
 
     ``step(micro_batch, weight)`` computes the mean loss of its samples and calls ``(loss * weight).backward()``; the
     optimizer's step comes after ``retry_on_oom``. Each weight is the part's share of the samples, and gradients are ``None``
-    before every attempt: what is accumulated equals the gradients of the whole batch, whatever the sizes of the parts, for
-    losses that are means over samples. Layers that look at other samples (BatchNorm) or draw random numbers (dropout) are
-    different in parts, as they are with gradient accumulation.
+    before every attempt: the accumulated gradients equal those of the whole batch, for any part sizes, if losses are means over
+    samples. Layers that use other samples (BatchNorm) or random numbers (dropout) differ in parts, as with gradient
+    accumulation.
 
-    As a decorator, ``@retry_on_oom(model=model)`` makes a function of the batch, which begins with the size that fitted last.
+    As a decorator, ``@retry_on_oom(model=model)`` makes a function of the batch, which begins with the last size that fit.
 
     Args:
-        step: What is run.
+        step: The step to run.
         batch: Tensors, in lists, tuples or dicts, with the samples in their first dimension.
         model: The module, or the parameters, whose gradients the step computes.
-        micro_batch: Begin with parts of so many samples.
+        micro_batch: Begin with parts of this many samples.
 
     Raises:
         TypeError: for a step that is a generator or a coroutine.
-        ValueError: where there are gradients already, or the batch has no dimension of samples.
+        ValueError: if there are gradients already, or the batch has no dimension of samples.
     """
     if micro_batch is not None and micro_batch < 1:
         raise ValueError(f"micro_batch {micro_batch!r}: 1 or more")

@@ -1,4 +1,4 @@
-"""What a model's parameters, buffers and gradients take and whether their values are sound."""
+"""Memory of a model's parameters, buffers and gradients, and checks of their values."""
 
 from __future__ import annotations
 

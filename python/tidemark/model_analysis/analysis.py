@@ -18,8 +18,8 @@ from tidemark.model_analysis.storages import StorageTally
 from tidemark.model_analysis.tensors import TensorFacts, UnreadTensor, read_tensor
 from tidemark.model_analysis.values import check_tensors
 
-#: MiB from which a parameter is called oversized. It is one block of the allocator, and training asks for three more of its
-#: size at least (gradient, two moments of Adam): 400 MiB that have to be free in pieces of 100.
+#: MiB from which a parameter is oversized. It is one block of the allocator, and training requests at least three more of its
+#: size (gradient, two moments of Adam): 400 MiB that have to be free in pieces of 100.
 OVERSIZED_MB = 100.0
 
 
@@ -32,16 +32,16 @@ def analyze_model(
     values: bool = False,
     log: bool = True,
 ) -> ModelAnalysis:
-    """What a model's parameters and buffers take: totals, by module, layer, dtype, device and shape, and what is unusual.
+    """Memory of a model's parameters and buffers: totals, by module, layer, dtype, device and shape, and unusual tensors.
 
-    ``model`` is a ``torch.nn.Module`` (a scripted, compiled, wrapped or sharded one too), a state dict, or pairs of name and
-    tensor. No tensor is read, moved or copied: meta tensors count with what they would take. ``name`` stands in the report
-    (else the class), ``lang`` is ``"en"`` or ``"zh"``, and parameters of ``oversized_mb`` MiB or more are listed as oversized.
-    With ``values`` all tensors are read, as ``check_tensors()`` does, and those with NaN or infinite values are issues, too.
-    The summary goes to the logger ``tidemark`` as INFO, what is unusual as WARNING and what is not finite as ERROR, unless
-    ``log`` is false.
+    ``model`` is a ``torch.nn.Module`` (also scripted, compiled, wrapped or sharded), a state dict, or pairs of name and tensor.
+    No tensor is read, moved or copied: meta tensors count with the size they would have. ``name`` is the name in the report (by
+    default the class), ``lang`` is ``"en"`` or ``"zh"``, and parameters of ``oversized_mb`` MiB or more are listed as
+    oversized. With ``values`` all tensors are read, as in ``check_tensors()``, and those with NaN or infinite values are
+    issues, too. The summary goes to the logger ``tidemark`` as INFO, unusual tensors as WARNING and non-finite ones as ERROR,
+    unless ``log`` is false.
 
-    Raises ImportError without PyTorch, and TypeError for what has no parameters to ask for.
+    Raises ImportError without PyTorch, and TypeError for objects without parameters.
     """
     require_torch("analyze_model")
     if is_module(model):
@@ -54,14 +54,14 @@ def analyze_model(
             raise TypeError(
                 f"analyze_model takes a torch.nn.Module, a state dict or pairs of name and tensor, not {type(model).__name__}"
             )
-        named = list(by_name)  # held until the end: storages are told apart by their addresses
+        named = list(by_name)  # kept until the end: storages are identified by their addresses
     tally = StorageTally()
     tensors: list[TensorFacts] = []
     unread: list[UnreadTensor] = []
     for entry in named:
         try:
             tensors.append(read_tensor(entry, tally))
-        except Exception as problem:  # whatever a tensor of somebody else's class raises
+        except Exception as problem:  # a tensor subclass may raise anything
             unread.append(UnreadTensor(entry.name, f"{type(problem).__name__}: {problem}"))
     facts = _facts(name or modules[0].kind, modules, tensors, unread, oversized_mb, lang)
     if values:

@@ -1,4 +1,4 @@
-"""Which tensors can be checked for their values, and why others are skipped."""
+"""Selects the tensors whose values can be checked, with the reasons for skipping others."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CHECKED_DTYPES = {"torch.float32", "torch.float16", "torch.bfloat16", "torch.fl
 
 @dataclass(frozen=True)
 class SkippedTensor:
-    """A tensor whose values were not looked at."""
+    """A tensor whose values were not checked."""
 
     name: str
     reason: str
@@ -52,13 +52,13 @@ def named_tensors(source: Any, what: str, gradients: bool) -> list[tuple[str, An
 
 
 def checkable(tensor: Any, lang: str | None = None) -> tuple[Any | None, str]:
-    """The plain tensor to look at (of a DTensor: what this process holds), or ``None`` and why not."""
+    """The plain tensor to check (for a DTensor: this process's part), or ``None`` and the reason."""
     is_plain = type(tensor).__name__ in ("Tensor", "Parameter") and not tensor.__dict__ and str(tensor.dtype) in _CHECKED_DTYPES
     if is_plain and is_strided(tensor) and tensor.device.type != "meta" and not _is_freed(tensor):
-        return tensor.detach(), ""  # nearly all of them, before the questions below, which take microseconds
+        return tensor.detach(), ""  # nearly all of them, before the slower checks below, which take microseconds
     try:
         parts = take_apart(tensor)
-    except Exception as problem:  # whatever a tensor of somebody else's class raises
+    except Exception as problem:  # a tensor subclass may raise anything
         return None, f"{type(problem).__name__}: {problem}"
     if parts.quantized is not None:
         return None, say("quantized ({label})", lang, label=parts.quantized)

@@ -1,7 +1,7 @@
-"""One number for each of many tensors, by as few kernels as there are devices and dtypes.
+"""One number for each of many tensors, with one kernel per device and dtype if possible.
 
 PyTorch's multi-tensor norm reads each tensor once and writes one number for each 64 Ki elements, so nothing is copied. Large
-16-bit tensors on CUDA devices are read by kernels of our own, which do the same faster, where they can be had.
+16-bit tensors on CUDA devices are read by Tidemark's kernels, which do the same faster, if available.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MOST_PARTIAL_RESULTS = 2**17 - 1
 
 
 class StartedNorms:
-    """Work that devices have been given, and its results."""
+    """Work started on devices, and its results."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -36,7 +36,7 @@ class StartedNorms:
         for indices, values in self._waiting:
             for index, value in zip(indices, values.tolist()):
                 found[index] = value
-        self._waiting.clear()  # and with it what the devices hold of the results
+        self._waiting.clear()  # and with it the results' memory on the devices
         return found
 
 
@@ -48,9 +48,8 @@ def norms(tensors: Sequence[Any], order: float) -> list[float]:
 def start_norms(tensors: Sequence[Any], order: float) -> StartedNorms:
     """Norm of each tensor: of order 2, the root of the sum of squares, or of infinity, the largest magnitude.
 
-    NaN where a tensor has one; else infinity where it has one, or the sum of squares is beyond float32; 0 of an empty one.
-    Tensors are dense, real and of floating point, on any devices; each device works in its current stream. The current device
-    stays.
+    NaN if a tensor has one; else infinity if it has one, or the sum of squares is beyond float32; 0 if it is empty. Tensors are
+    dense, real and of floating point, on any devices; each device works in its current stream. The current device is unchanged.
     """
     torch = require_torch("norms")
     started = StartedNorms(len(tensors))
@@ -68,14 +67,14 @@ def start_norms(tensors: Sequence[Any], order: float) -> StartedNorms:
 
 
 def _norms_of(torch: Any, tensors: list[Any], order: float) -> Any:
-    """One tensor with the norms of tensors of one device and dtype. Sums of squares are those of float32 or wider."""
+    """One tensor with the norms of tensors of one device and dtype. Sums of squares are float32 or wider."""
     wider = {"dtype": torch.float32} if order == 2 and tensors[0].dtype in (torch.float16, torch.bfloat16) else {}
     public: Any = getattr(torch, "foreach", None)
     if hasattr(public, "norm"):
         return torch.stack(public.norm(tensors, ord=order, **wider))
     try:
         return torch.stack(torch._foreach_norm(tensors, order, **wider))
-    except TypeError:  # older ones know no dtype
+    except TypeError:  # older versions have no dtype argument
         return torch.stack([torch.linalg.vector_norm(tensor, order, **wider) for tensor in tensors])
 
 
@@ -89,7 +88,7 @@ def _groups(tensors: Sequence[Any]) -> list[tuple[Any, list[int]]]:
 
 
 def _batches(tensors: Sequence[Any], indices: list[int]) -> Iterator[list[int]]:
-    """Those of similar size."""
+    """Groups of tensors of similar size."""
     batch: list[int] = []
     for index in sorted(indices, key=lambda index: -int(tensors[index].numel())):
         chunks_of_largest = -(-int(tensors[batch[0] if batch else index].numel()) // _CHUNK)
@@ -102,5 +101,5 @@ def _batches(tensors: Sequence[Any], indices: list[int]) -> Iterator[list[int]]:
 
 
 def _on(torch: Any, device: Any) -> Any:
-    """A context in which the device is the current one, if it is of a kind that has one."""
+    """A context in which the device is current, if its type has a current device."""
     return torch.cuda.device(device) if device.type == "cuda" else nullcontext()

@@ -1,4 +1,4 @@
-"""Norms of 16-bit tensors on a CUDA device by kernels of our own, where they can be had and are worth it."""
+"""Norms of 16-bit tensors on a CUDA device by Tidemark's own kernels, if they are available and faster."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from tidemark.model_analysis.parts import short_dtype
 _PIECE = 65536
 #: Pieces of a launch, 4 bytes of memory each; with more, pieces are longer.
 _MOST_PIECES = 2**17
-#: Bytes from which these kernels are used: less is read about as fast as kernels are launched, and compiling takes 0.1 s.
+#: Bytes from which these kernels are used: fewer are read about as fast as kernels are launched, and compiling takes 0.1 s.
 _WORTHWHILE = 2**26
 _ALIGNMENT = 16
 
 
 class _Tensors(ctypes.Structure):
-    """The parameter that describes tensors, as the source has it."""
+    """The parameter that describes tensors, as declared in the source."""
 
     _fields_ = (
         ("values", ctypes.c_uint64 * TENSORS),
@@ -33,14 +33,14 @@ class _Tensors(ctypes.Structure):
     )
 
 
-#: Compiled, by device, dtype and order; ``None`` where that failed once.
+#: Compiled, by device, dtype and order; ``None`` if that failed once.
 _kernels: dict[tuple[int, str, float], list[Kernel] | None] = {}
 _code: dict[tuple[str, str, float], bytes] = {}
 _lock = threading.Lock()
 
 
 def readable(tensors: Sequence[Any], indices: Sequence[int], order: float) -> list[int]:
-    """Which of these tensors, not empty and of one device and dtype, the kernels can read; none where that is not worth it."""
+    """The indices of tensors, not empty and of one device and dtype, that the kernels can read; empty if not worthwhile."""
     first = tensors[indices[0]]
     if first.device.type != "cuda" or short_dtype(first) not in ("bfloat16", "float16"):
         return []
@@ -51,14 +51,14 @@ def readable(tensors: Sequence[Any], indices: Sequence[int], order: float) -> li
 
 
 def try_norms(torch: Any, tensors: Sequence[Any], order: float) -> Any | None:
-    """``norms()``, or ``None`` where something for it is missing: an NVRTC, one that knows the device, a driver that loads it.
+    """``norms()``, or ``None`` if a requirement is missing: an NVRTC, one that supports the device, a driver that loads it.
 
-    The first failure is remembered, and nothing is tried again.
+    After the first failure, nothing is tried again.
     """
     device, dtype = tensors[0].device, short_dtype(tensors[0])
     key = (device.index, dtype, order)
     try:
-        # Zeros, because writing them makes the device's context this thread's, which PyTorch's allocator alone would not.
+        # Writing zeros makes the device's context current on this thread, which PyTorch's allocator alone would not.
         values = torch.zeros(len(tensors), dtype=torch.float32, device=device)
         with _lock:
             if key not in _kernels:
@@ -73,7 +73,7 @@ def try_norms(torch: Any, tensors: Sequence[Any], order: float) -> Any | None:
 
 
 def compiled(torch: Any, device: Any, dtype: str, order: float) -> list[Kernel]:
-    """The kernels for a device, the current one. Raises what ``tidemark._nvrtc`` does."""
+    """The kernels for the current device. Raises the exceptions of ``tidemark._nvrtc``."""
     library = library_of(torch)
     major, minor = torch.cuda.get_device_capability(device)
     architecture = f"sm_{major}{minor}"
@@ -84,14 +84,14 @@ def compiled(torch: Any, device: Any, dtype: str, order: float) -> list[Kernel]:
 
 
 def norms(torch: Any, kernels: list[Kernel], tensors: Sequence[Any], values: Any) -> None:
-    """Writes the norms of readable tensors of one device, the current one, to ``values``, in its current stream."""
+    """Writes the norms of readable tensors on the current device to ``values``, in its current stream."""
     pieces, totals = kernels
     stream = torch.cuda.current_stream(values.device).cuda_stream
     for begin in range(0, len(tensors), TENSORS):
         batch = tensors[begin : begin + TENSORS]
         described = _described(batch)
         count = described.first[len(batch)]
-        # Both kernels are in the stream when this goes back to the allocator, which then gives it to what comes after them.
+        # Both kernels are in the stream when this is freed, so later allocations from the allocator come after them.
         numbers = torch.empty(count, dtype=torch.int32, device=values.device)
         at = ctypes.c_void_p(numbers.data_ptr())
         pieces.launch(count, THREADS, stream, described, at)

@@ -1,9 +1,9 @@
 """The source of the kernels that read 16-bit tensors, in CUDA C++, compiled when a program first needs them.
 
 PyTorch's multi-tensor norm loads four values at a time, which are 8 bytes of these types; these load 16 bytes, and have four
-such loads under way in each thread. Two launches serve many tensors: a block of the first reads one piece of one tensor and
-writes one number, a block of the second joins the numbers of one tensor, always in the same order. Tensors are described by a
-parameter of the launch, so nothing is copied to the device.
+such loads in flight in each thread. Two launches serve many tensors: a block of the first reads one piece of one tensor and
+writes one number, a block of the second combines the numbers of one tensor, always in the same order. Tensors are described by
+a parameter of the launch, so nothing is copied to the device.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ THREADS = 256
 #: Tensors of a launch: all parameters of a launch may take 4 KiB.
 TENSORS = 192
 
-#: Of the two kernels.
+#: Names of the two kernels.
 NAMES = ("tidemark_norm_pieces", "tidemark_norm_totals")
 
 _SOURCE = r"""
@@ -117,7 +117,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) tidemark_norm_totals(const
 }
 """
 
-#: How 16 bits become a float, without the headers of a CUDA toolkit.
+#: Conversion of 16 bits to a float, without the headers of a CUDA toolkit.
 _TO_FLOAT = {
     "bfloat16": "__device__ float to_float(unsigned bits) { return __uint_as_float(bits << 16); }",
     "float16": """__device__ float to_float(unsigned bits) {
@@ -132,6 +132,6 @@ _WAYS = {math.inf: "Largest", 2.0: "Squares"}
 
 
 def source(dtype: str, order: float) -> str:
-    """Of the kernels for tensors of ``bfloat16`` or ``float16`` and norms of order 2 or infinity; KeyError for others."""
+    """Source for tensors of ``bfloat16`` or ``float16`` and norms of order 2 or infinity; KeyError for others."""
     sizes = f"#define THREADS {THREADS}\n#define TENSORS {TENSORS}\n#define WAY {_WAYS[order]}\n"
     return sizes + _TO_FLOAT[dtype] + _SOURCE

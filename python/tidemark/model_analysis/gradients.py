@@ -25,22 +25,23 @@ class LayerGradients:
     """The gradients of a layer's parameters."""
 
     layer: str
-    #: The worst of its parameters' at the last recorded step, one of ``verdicts.VERDICTS``.
+    #: The worst verdict of its parameters at the last recorded step, one of ``verdicts.VERDICTS``.
     verdict: str
-    #: Norm over all its parameters at each step of the history, the last one last; ``None`` where none had a gradient.
+    #: Norm over all its parameters at each step of the history, the last one last; ``None`` if none had a gradient.
     norms: list[float | None]
     #: Recorded steps in which a parameter had this verdict, since the start: ``{"nan": 2}``.
     counts: dict[str, int]
 
 
 class GradientMonitor:
-    """Watches a model's gradients: ``record()`` after each backward pass, or by itself before each step of ``optimizer``.
+    """Watches a model's gradients: call ``record()`` after each backward pass, or pass ``optimizer`` to record before its
+    steps.
 
-    Each record takes the norm of every gradient by one fused pass over each device's gradients, keeps ``history`` steps of
-    them (one number a parameter and step, in host memory), and logs what has become wrong since the last one: NaN and infinite
-    gradients as ERROR, zero, vanishing, exploding and missing ones as WARNING, each with the parameter's name and MB.
-    ``every``: of how many calls of record() one reads gradients, because it waits for the device. Gradients of sharded
-    parameters are those of this process's part. Not thread-safe.
+    Each record takes the norm of every gradient by one fused pass over each device's gradients, keeps ``history`` steps of them
+    (one number per parameter and step, in host memory), and logs changes for the worse: NaN and infinite gradients as ERROR,
+    zero, vanishing, exploding and missing ones as WARNING, each with the parameter's name and MB. ``every``: read gradients in
+    one of this many calls of record(), because reading waits for the device. Gradients of sharded parameters are those of this
+    process's part. Not thread-safe.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class GradientMonitor:
             raise ValueError(f"every and history are 1 or more, not {every} and {history}")
         self.thresholds = thresholds or GradientThresholds()
         self.step = 0  #: calls of record()
-        self.issues: list[Issue] = []  #: of the last recorded step
+        self.issues: list[Issue] = []  #: at the last recorded step
         self._every, self._lang, self._log = every, lang, log
         self._watched = [_Watched(entry.name, entry.module, entry.tensor, history) for entry in _trainable(model)]
         self._layer_norms: dict[str, deque[float | None]] = {watched.layer: deque(maxlen=history) for watched in self._watched}
@@ -70,8 +71,9 @@ class GradientMonitor:
         self._hook = None if optimizer is None else optimizer.register_step_pre_hook(self._before_step)
 
     def record(self, scale: float = 1.0) -> list[Issue]:
-        """Reads the gradients that are there now; returns what is wrong with them. ``scale``: what the loss was multiplied
-        with, where it was and ``GradScaler.unscale_()`` has not been called."""
+        """Reads the current gradients; returns their issues. ``scale``: the factor of the loss, if it was scaled and
+        ``GradScaler.unscale_()`` has not been called.
+        """
         self.step += 1
         if (self.step - 1) % self._every:
             return []
@@ -114,8 +116,9 @@ class GradientMonitor:
         ]
 
     def history(self, name: str) -> list[float | None]:
-        """Norms of one parameter's gradient at the steps of the history; ``None``: it had none. KeyError for no parameter
-        that is trained."""
+        """Norms of one parameter's gradient at the steps of the history; ``None``: it had none. KeyError if no such parameter
+        is trained.
+        """
         for watched in self._watched:
             if watched.name == name:
                 return list(watched.norms)
@@ -123,11 +126,11 @@ class GradientMonitor:
 
     @property
     def skipped(self) -> list[SkippedTensor]:
-        """Parameters whose gradients cannot be read, and why."""
+        """Parameters with gradients that cannot be read, and the reasons."""
         return [SkippedTensor(name, reason) for name, reason in self._skipped.items()]
 
     def detach(self) -> None:
-        """Takes the hook off the optimizer."""
+        """Removes the hook from the optimizer."""
         if self._hook is not None:
             self._hook.remove()
             self._hook = None
@@ -149,7 +152,7 @@ class GradientMonitor:
         return sections_html(self._sections())
 
     def _judge(self, watched: _Watched) -> list[Issue]:
-        """Adds the step to the parameter's history. An issue where its verdict has changed for the worse."""
+        """Adds the step to the parameter's history. Returns an issue if its verdict has changed for the worse."""
         watched.norms.append(watched.now)
         before = watched.verdict
         watched.verdict = verdict_on(watched.norms, watched.elements, self.thresholds, watched.least)
@@ -212,7 +215,7 @@ class _Watched:
         self.mb = self.elements * int(parameter.element_size()) / MIB
         self.norms: deque[float | None] = deque(maxlen=history)
         self.now: float | None = None
-        self.least = math.inf  #: positive norm since the start
+        self.least = math.inf  #: smallest positive norm since the start
         self.verdict = "healthy"
 
 

@@ -10,7 +10,7 @@ from tidemark.model_analysis.tensors import TensorFacts
 
 @dataclass
 class Group:
-    """Parameters that have something in common."""
+    """Parameters with a common property."""
 
     name: str
     tensors: int = 0
@@ -27,31 +27,31 @@ class Group:
 
 @dataclass
 class ModuleNode:
-    """A module with what it has itself and, in ``total``, with everything below it."""
+    """A module with its own memory and, in ``total``, the memory of its subtree."""
 
     path: str  #: ``""`` for the model itself
-    kind: str  #: name of its class; ``""`` where only names are known, as of a state dict
+    kind: str  #: name of its class; ``""`` if only names are known, as in a state dict
     own: Group
     total: Group
-    buffer_bytes: int = 0  #: of it and everything below it
+    buffer_bytes: int = 0  #: in its subtree
     children: list[ModuleNode] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class RepeatedBlocks:
-    """Blocks of a list that are all of one size: ``model.layers.0`` to ``model.layers.31``."""
+    """Blocks of a list that all have the same size: ``model.layers.0`` to ``model.layers.31``."""
 
-    #: Of the first one.
+    #: Path of the first one.
     first: str
     last: str
     count: int
-    #: Of each.
+    #: Number in each block.
     parameters: int
     bytes: int
 
 
 def group_by(tensors: Iterable[TensorFacts], name_of: Callable[[TensorFacts], str]) -> list[Group]:
-    """In the order in which the names come up."""
+    """In the order in which the names appear."""
     groups: dict[str, Group] = {}
     for tensor in tensors:
         name = name_of(tensor)
@@ -72,7 +72,7 @@ def shape_text(shape: Sequence[int]) -> str:
 
 
 def repeated_blocks(layers: Sequence[Group]) -> list[RepeatedBlocks]:
-    """Runs of two layers or more of one list that take the same."""
+    """Runs of at least two layers of one list with the same size."""
     found: list[RepeatedBlocks] = []
     for layer in layers:
         stem, _, number = layer.name.rpartition(".")
@@ -104,7 +104,7 @@ def module_tree(tensors: Iterable[TensorFacts], kinds: dict[str, str]) -> Module
 
 
 def _chain(nodes: dict[str, ModuleNode], kinds: dict[str, str], path: str) -> list[ModuleNode]:
-    """The nodes from the root down to the path, made where they are not there yet."""
+    """The nodes from the root to the path; missing ones are created."""
     chain = [nodes[""]]
     parts = path.split(".") if path else []
     for length in range(1, len(parts) + 1):

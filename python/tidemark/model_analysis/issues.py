@@ -1,4 +1,4 @@
-"""What an analysis warns of."""
+"""The warnings of an analysis."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ _MOST_LOGGED = 10
 
 @dataclass(frozen=True)
 class Issue:
-    """Something wrong, or worth a look, in one tensor, module or layer."""
+    """A problem, or an unusual property, of one tensor, module or layer."""
 
     level: str  #: ``"warning"`` or ``"error"``
     kind: str  #: ``"oversized_parameter"``, ``"nan"``, ``"vanishing_gradient"``, …
-    name: str  #: dotted name of what has it
-    message: str  #: a sentence with the name, in the language that was asked for
+    name: str  #: dotted name of the tensor, module or layer
+    message: str  #: a sentence with the name, in the requested language
     memory_mb: float | None = None
 
 
 def log_issues(issues: Sequence[Issue], lang: str | None) -> None:
-    """To the logger ``tidemark``, errors as ERROR and the rest as WARNING; of each kind the first ten, and how many more."""
+    """Logs to ``tidemark``, errors as ERROR and the rest as WARNING; of each kind the first ten, and the number of others."""
     logger = package_logger()
     kinds: dict[str, list[Issue]] = {}
     for issue in issues:

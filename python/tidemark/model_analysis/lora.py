@@ -1,4 +1,4 @@
-"""How much of a model is LoRA adapters, and what they adapt."""
+"""The share of LoRA adapters in a model, and the modules that they adapt."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class AdaptedModule:
     """A module with an adapter."""
 
     module: str
-    adapter: str  #: ``"default"``; ``""`` where the adapter has no name
+    adapter: str  #: ``"default"``; ``""`` if the adapter has no name
     rank: int | None = None
     alpha: float | None = None
     parameters: int = 0
     bytes: int = 0
-    #: Of the weight that is adapted; ``None`` where it is not there, as in an adapter's file.
+    #: Number in the adapted weight; ``None`` if it is missing, as in an adapter's file.
     base_parameters: int | None = None
     base_bytes: int | None = None
 
@@ -37,11 +37,11 @@ class LoraFacts:
     modules: list[AdaptedModule] = field(default_factory=list)
     parameters: int = 0
     bytes: int = 0
-    #: Of everything that is no adapter.
+    #: Parameters that are not in an adapter.
     base_parameters: int = 0
     base_bytes: int = 0
     base_trainable_parameters: int = 0
-    #: Adapters that an optimizer would not train.
+    #: Adapter parameters that an optimizer would not train.
     frozen_parameters: int = 0
 
     @property
@@ -51,7 +51,7 @@ class LoraFacts:
 
     @property
     def bytes_by_rank(self) -> dict[int, int]:
-        """Bytes of adapters of each rank; those whose rank is not known are left out."""
+        """Bytes of adapters of each rank; adapters of unknown rank are left out."""
         by_rank: dict[int, int] = {}
         for module in self.modules:
             if module.rank is not None:
@@ -60,7 +60,7 @@ class LoraFacts:
 
     @property
     def target_modules(self) -> dict[str, int]:
-        """How many modules of each name are adapted: ``{"q_proj": 32, "v_proj": 32}``."""
+        """The number of adapted modules with each name: ``{"q_proj": 32, "v_proj": 32}``."""
         counts: dict[str, int] = {}
         for module in {module.module for module in self.modules}:
             name = module.rpartition(".")[2]
@@ -69,8 +69,9 @@ class LoraFacts:
 
     @property
     def larger_than_base(self) -> list[AdaptedModule]:
-        """Modules whose adapter has as many parameters as the weight that it adapts, or more: training the weight itself
-        would cost no more."""
+        """Modules with an adapter that has at least as many parameters as the adapted weight: training the weight itself would
+        cost no more.
+        """
         return [module for module in self.modules if module.base_parameters and module.parameters >= module.base_parameters]
 
     def to_dict(self) -> dict[str, Any]:
@@ -90,7 +91,7 @@ class LoraFacts:
 
 
 def find_adapters(tensors: Iterable[TensorFacts], modules: dict[str, Any]) -> LoraFacts | None:
-    """The adapters among a model's parameters; ``None`` where there is none. ``modules``: by path, to ask for alpha."""
+    """The adapters among a model's parameters; ``None`` if there is none. ``modules``: by path, to read alpha."""
     facts = LoraFacts()
     adapted: dict[tuple[str, str], AdaptedModule] = {}
     others: dict[str, TensorFacts] = {}
@@ -123,7 +124,7 @@ def find_adapters(tensors: Iterable[TensorFacts], modules: dict[str, Any]) -> Lo
 
 
 def _alpha(module: Any, adapter: str) -> float | None:
-    """PEFT has it by adapter, loralib as a number."""
+    """In PEFT by adapter, in loralib a number."""
     alpha = getattr(module, "lora_alpha", None)
     if isinstance(alpha, dict):
         alpha = alpha.get(adapter)

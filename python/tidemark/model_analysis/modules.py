@@ -17,21 +17,22 @@ class NamedModule(NamedTuple):
 class NamedTensor(NamedTuple):
     name: str
     module: str
-    kind: str  #: ``"parameter"``, ``"buffer"``, or ``"packed"``: a weight that no optimizer sees
+    kind: str  #: ``"parameter"``, ``"buffer"``, or ``"packed"``: a weight that optimizers do not see
     tensor: Any
-    #: Of the whole parameter, where the tensor is a flat piece of it (FSDP); else ``None``.
+    #: Shape of the whole parameter, if the tensor is a flat piece of it (FSDP); else ``None``.
     whole_shape: tuple[int, ...] | None
 
 
 def is_module(model: Any) -> bool:
-    """Whether it has the tables of a torch.nn.Module. Not ``isinstance``: a proxy may answer that for what it leads to."""
+    """Whether it has the tables of a torch.nn.Module. Not ``isinstance``, which a proxy may answer for its target."""
     table = _own(model)
     return "_modules" in table and "_parameters" in table
 
 
 def modules_of(model: Any) -> list[NamedModule]:
-    """The model and every module below it, in the order of ``named_modules()``; one that is there twice, or leads back to
-    itself, under its first path."""
+    """The model and every module below it, in the order of ``named_modules()``; a repeated module, or one that refers back to
+    itself, under its first path.
+    """
     found: list[NamedModule] = []
     seen: set[int] = set()
     pending: list[tuple[str, Any]] = [("", model)]
@@ -47,7 +48,7 @@ def modules_of(model: Any) -> list[NamedModule]:
 
 
 def tensors_of(modules: Iterable[NamedModule]) -> Iterator[NamedTensor]:
-    """Parameters of all modules, then buffers, with every name that each has."""
+    """Parameters of all modules, then buffers, with all names of each."""
     modules = list(modules)
     shapes = flat_shapes(modules)
     for kind in ("parameter", "packed", "buffer"):
@@ -59,7 +60,7 @@ def tensors_of(modules: Iterable[NamedModule]) -> Iterator[NamedTensor]:
 
 
 def tensors_by_name(model: Any) -> Iterator[NamedTensor] | None:
-    """Of what is no module: a state dict, pairs of name and tensor, or what has ``named_parameters()``."""
+    """Tensors of other objects: a state dict, pairs of name and tensor, or an object with ``named_parameters()``."""
     named: Any = getattr(model, "named_parameters", None)
     if isinstance(model, Mapping):
         return _named_pairs(model.items())
@@ -67,7 +68,7 @@ def tensors_by_name(model: Any) -> Iterator[NamedTensor] | None:
         named_pairs: Any = named()
         return _named_pairs(named_pairs)
     if isinstance(model, (str, bytes)) or hasattr(model, "element_size"):
-        return None  # can be iterated, but not over tensors with names
+        return None  # iterable, but not over tensors with names
     pairs: Any = model
     return _named_pairs(pairs) if isinstance(pairs, Iterable) else None
 
@@ -77,12 +78,12 @@ def _named_pairs(pairs: Iterable[Any]) -> Iterator[NamedTensor]:
         if not (isinstance(pair, tuple) and len(pair) == 2):
             raise TypeError(f"expected pairs of name and tensor, not {type(pair).__name__}")
         name, tensor = str(pair[0]), pair[1]
-        if hasattr(tensor, "element_size"):  # a state dict may have numbers and other state beside tensors
+        if hasattr(tensor, "element_size"):  # a state dict may contain numbers and other state besides tensors
             yield NamedTensor(name, name.rpartition(".")[0], "parameter", tensor, None)
 
 
 def _own(thing: Any) -> Mapping[str, Any]:
-    """The object's own attributes, whatever its ``__getattr__`` answers."""
+    """The object's own attributes, without its ``__getattr__``."""
     try:
         table = object.__getattribute__(thing, "__dict__")
     except AttributeError:

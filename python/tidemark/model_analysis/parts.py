@@ -1,7 +1,7 @@
-"""What a tensor is made of: the plain tensors that hold a quantized, sharded, sparse or wrapped one.
+"""The parts of a tensor: the plain tensors of a quantized, sharded, sparse or wrapped one.
 
-Nothing here imports torch or bitsandbytes: a tensor that is there brings its library with it, and what it is shows in the
-attributes that the libraries document.
+This module does not import torch or bitsandbytes: an existing tensor brings its library, and its kind shows in the attributes
+that the libraries document.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from tidemark._torch import byte_length
 class Parts(NamedTuple):
     """A tensor taken apart."""
 
-    #: Of the whole tensor, on all ranks, before packing.
+    #: Shape of the whole tensor, on all ranks, before packing.
     shape: tuple[int, ...]
     #: The plain tensors that hold this process's share of it.
     holders: list[Any]
     #: Scales and zero points that quantization keeps beside the numbers.
     quantization_state: list[Any]
-    #: ``"4-bit nf4"``, ``"torch qint8"``, …; ``None`` for numbers as they are.
+    #: ``"4-bit nf4"``, ``"torch qint8"``, …; ``None`` for unquantized numbers.
     quantized: str | None
     #: ``"DTensor Shard(dim=0) on 4"``, ``"ZeRO-3"``, …; ``None`` for a tensor that is whole here.
     sharded: str | None
 
 
 def take_apart(tensor: Any) -> Parts:
-    """The tensor's parts. Raises what its attributes raise: an uninitialized lazy parameter has no shape."""
+    """The tensor's parts. Passes on exceptions of its attributes: an uninitialized lazy parameter has no shape."""
     if getattr(tensor, "ds_numel", None) is not None:  # DeepSpeed's ZeRO-3 leaves an empty tensor between uses
         local = getattr(tensor, "ds_tensor", None)
         return Parts(tuple(tensor.ds_shape), [] if local is None else [local], [], None, "ZeRO-3")
@@ -78,7 +78,7 @@ def _plain_tensors(tensor: Any) -> list[Any]:
 
 
 def _tensors_of(state: Any) -> list[Any]:
-    """The tensors of a bitsandbytes ``QuantState``; with double quantization it has a state of its own scales."""
+    """The tensors of a bitsandbytes ``QuantState``; with double quantization it has a nested state for its scales."""
     tensors = [getattr(state, name, None) for name in ("absmax", "code", "offset")]
     nested = getattr(state, "state2", None)
     return [tensor for tensor in tensors if hasattr(tensor, "element_size")] + ([] if nested is None else _tensors_of(nested))

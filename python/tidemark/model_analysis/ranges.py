@@ -1,4 +1,4 @@
-"""NaN, infinite, smallest and largest values of one tensor, with temporary memory that does not grow with it."""
+"""NaN, infinite, smallest and largest values of one tensor, with temporary memory of bounded size."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 from tidemark._torch import require_torch
 
-#: Elements looked at at a time: the masks of one piece take some 20 MiB in float32.
+#: Elements processed at a time: the masks of one piece take some 20 MiB in float32.
 _PIECE = 2**20
 
 
 class ValueRange(NamedTuple):
-    """Of one tensor; the range is that of its finite values, and ``None`` where it has none."""
+    """For one tensor; the range covers its finite values, and is ``None`` if it has none."""
 
     nan: int
     inf: int
@@ -47,7 +47,7 @@ def _of_piece(torch: Any, piece: Any) -> tuple[Any, Any, Any, Any]:
 
 
 def _pieces(tensor: Any) -> Iterator[Any]:
-    """Views that make up the tensor, each of at most ``_PIECE`` elements: a copy of a piece is all that is ever copied."""
+    """Views that make up the tensor, each of at most ``_PIECE`` elements: at most one piece is copied at a time."""
     if tensor.numel() == 0:
         return
     if tensor.numel() <= _PIECE:

@@ -1,4 +1,4 @@
-"""The result of analyze_model: typed, and a dict as the older tools gave it."""
+"""The result of analyze_model: typed, and a dict in the format of the older tools."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tidemark.model_analysis.tensors import TensorFacts, UnreadTensor
 
 @dataclass(frozen=True)
 class ModelFacts:
-    """What the analysis found; sizes are bytes, and of this process where a model is sharded."""
+    """The facts of the analysis; sizes are bytes, and those of this process if a model is sharded."""
 
     name: str
     #: Parameters and buffers, each under its first name.
     tensors: list[TensorFacts]
-    #: What could not be read, and why.
+    #: Tensors that could not be read, and the reasons.
     unread: list[UnreadTensor]
     #: Modules with subtotals, the model itself at the top.
     tree: ModuleNode
@@ -31,7 +31,7 @@ class ModelFacts:
     shapes: list[Group]
     #: Runs of equal blocks.
     blocks: list[RepeatedBlocks]
-    #: Names that share memory, the one that is counted first.
+    #: Names that share memory, the counted one first.
     tied: list[list[str]]
     #: From ``oversized_mb`` on, largest first.
     oversized: list[TensorFacts]
@@ -42,8 +42,9 @@ class ModelFacts:
 
 
 class ModelAnalysis(dict[str, Any]):
-    """What a model takes, and where. ``facts`` and the properties are typed; the same as a dict of plain values, with sizes in
-    MB (MiB) where a key ends in ``_mb`` and else in bytes, serves older programs and ``json.dump``. Prints as a table."""
+    """A model's memory by part. ``facts`` and the properties are typed; the same as a dict of plain values, with sizes in MB
+    (MiB) if a key ends in ``_mb`` and else in bytes, is for older programs and ``json.dump``. Prints as a table.
+    """
 
     def __init__(self, facts: ModelFacts, lang: str | None = None) -> None:
         self.facts = facts
@@ -70,12 +71,12 @@ class ModelAnalysis(dict[str, Any]):
 
     @property
     def param_efficiency(self) -> float | None:
-        """Trainable parameters in percent of all; ``None`` of a model without parameters."""
+        """Trainable parameters in percent of all; ``None`` for a model without parameters."""
         return 100.0 * self.trainable_params / self.total_params if self.total_params else None
 
     @property
     def parameter_bytes(self) -> int:
-        """What this process holds of the parameters (on the meta device: what they would take)."""
+        """This process's share of the parameters (on the meta device: the size they would have)."""
         return sum(tensor.bytes for tensor in self.parameters)
 
     @property
@@ -84,7 +85,7 @@ class ModelAnalysis(dict[str, Any]):
 
     @property
     def gradient_bytes(self) -> int:
-        """Of the gradients that are there now."""
+        """Bytes of the existing gradients."""
         return sum(tensor.gradient_bytes or 0 for tensor in self.facts.tensors)
 
     @property
@@ -93,7 +94,7 @@ class ModelAnalysis(dict[str, Any]):
         return self.parameter_bytes / MIB
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON: what the dict itself holds."""
+        """Plain values, for JSON: the content of the dict itself."""
         facts = self.facts
         parameters = self.parameters
         return {

@@ -1,4 +1,4 @@
-"""What FSDP 1 knows of the parameters that it flattened: the pieces in a model have neither shape nor size of their own."""
+"""Shapes from FSDP 1 of the parameters that it flattened: the pieces in a model have no shape or size of their own."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Any
 
 
 def flat_shapes(modules: Iterable[Any]) -> dict[tuple[int, str], tuple[int, ...]]:
-    """Shape of the whole parameter by (id of its module, name there); for a flat parameter itself, of all that is in it,
-    without padding."""
+    """Shape of the whole parameter by (id of its module, name there); for a flat parameter itself, of everything in it, without
+    padding.
+    """
     shapes: dict[tuple[int, str], tuple[int, ...]] = {}
     for _, _, module in modules:
         handle = getattr(module, "_handle", None) if "FullyShardedDataParallel" in type(module).__name__ else None

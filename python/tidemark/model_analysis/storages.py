@@ -1,4 +1,4 @@
-"""Bytes of tensors, those that several tensors share counted once."""
+"""Bytes of tensors; bytes shared by several tensors count once."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from tidemark._torch import byte_length, storage_of
 
 
 class StorageTally:
-    """Which bytes of which storages have been counted. The tensors must outlive it: it knows storages by address."""
+    """The counted bytes of each storage. The tensors must outlive it, because storages are identified by address."""
 
     def __init__(self) -> None:
         self._claims: dict[int, _Claims] = {}
 
     def take(self, tensor: Any, name: str) -> tuple[int, str | None]:
-        """Bytes of a plain tensor that nothing before it had, and the name of the first one that has others of its bytes."""
+        """Bytes of a plain tensor that were not counted before, and the name of the first tensor that has some of its other
+        bytes.
+        """
         storage = storage_of(tensor)
         length = byte_length(tensor)
-        if storage is None:  # nothing to share that could be seen, but one object is one tensor
+        if storage is None:  # no visible storage to share, but one object is one tensor
             return self._claims.setdefault(id(tensor), _Claims()).take(0, length, length, name)
         claims = self._claims.setdefault(int(storage._cdata), _Claims())
         begin = int(tensor.storage_offset()) * int(tensor.element_size())
@@ -28,10 +30,10 @@ class StorageTally:
 
 
 class _Claims:
-    """What is counted of one storage."""
+    """The counted parts of one storage."""
 
     def __init__(self) -> None:
-        self._ranges: list[tuple[int, int, str]] = []  # apart from each other
+        self._ranges: list[tuple[int, int, str]] = []  # disjoint
         self._counted = 0
 
     def take(self, begin: int, end: int, size: int, name: str) -> tuple[int, str | None]:
@@ -52,11 +54,13 @@ class _Claims:
         return self._count(sum(piece_end - piece_begin for piece_begin, piece_end in pieces), size), owner
 
     def take_somewhere(self, length: int, size: int, name: str) -> tuple[int, str | None]:
-        """The same for a view with gaps, such as columns of a matrix, whose places are not kept: as many as are left."""
+        """The same for a view with gaps, such as columns of a matrix, whose ranges are not kept: counts up to the remaining
+        bytes.
+        """
         new = self._count(length, size)
         owner = self._ranges[0][2] if self._ranges and new < length else None
         if owner is None:
-            self._ranges.append((0, 0, name))  # names whose it is, covers nothing
+            self._ranges.append((0, 0, name))  # a name that has the storage, covers nothing
         return new, owner
 
     def _count(self, length: int, size: int) -> int:
@@ -66,8 +70,9 @@ class _Claims:
 
 
 def _reach(tensor: Any) -> int:
-    """Bytes from the first element to the end of the last: more than its elements take in a view with gaps, less in an
-    expanded tensor."""
+    """Bytes from the first element to the end of the last: more than its elements take in a view with gaps, less in an expanded
+    tensor.
+    """
     if tensor.numel() == 0:
         return 0
     steps = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride()))

@@ -1,4 +1,4 @@
-"""What analyses know of each parameter and buffer."""
+"""Facts about each parameter and buffer, for analyses."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ class TensorFacts:
 
     #: Dotted, as in ``named_parameters()``.
     name: str
-    #: Of the module that has it; ``""`` for the model itself.
+    #: Path of the module that has it; ``""`` for the model itself.
     module: str
-    #: ``"parameter"``, ``"buffer"``, or ``"packed"``: a weight that torch's quantized layers keep out of reach of optimizers.
+    #: ``"parameter"``, ``"buffer"``, or ``"packed"``: a weight that torch's quantized layers hide from optimizers.
     kind: str
-    #: Of the whole tensor: on all ranks, and before packing.
+    #: Shape of the whole tensor: on all ranks, and before packing.
     shape: tuple[int, ...]
     #: ``"float32"``
     dtype: str
     #: ``"cuda:0"``
     device: str
     trainable: bool
-    #: Numbers in it, on all ranks, without those that another tensor has counted.
+    #: Number of elements, on all ranks, without those counted for another tensor.
     elements: int
-    #: What this process holds of it, without what another tensor has counted. On the meta device: what it would take.
+    #: This process's share of its bytes, without those counted for another tensor. On the meta device: the size it would have.
     bytes: int
-    #: What all ranks hold of it together, replicas once; the same as ``bytes`` where it is not sharded.
+    #: Bytes on all ranks together, replicas once; equal to ``bytes`` if it is not sharded.
     global_bytes: int
     #: Scales and the like, part of ``bytes``.
     quantization_state_bytes: int
     quantized: str | None
     sharded: str | None
-    #: The tensor that counted the bytes which both have; ``None`` where they are its own.
+    #: The tensor for which shared bytes were counted; ``None`` if they are its own.
     shared_with: str | None
-    #: Of its ``.grad``; ``None`` where it has none.
+    #: Bytes of its ``.grad``; ``None`` if it has none.
     gradient_bytes: int | None
 
     @property
@@ -60,7 +60,7 @@ class UnreadTensor:
 
 
 def read_tensor(named: NamedTensor, tally: StorageTally) -> TensorFacts:
-    """The facts of one tensor. Raises what reading the tensor raises."""
+    """The facts of one tensor. Passes on exceptions of the tensor."""
     name, tensor = named.name, named.tensor
     parts = take_apart(tensor)
     if named.whole_shape is not None:
@@ -94,6 +94,6 @@ def read_tensor(named: NamedTensor, tally: StorageTally) -> TensorFacts:
 
 def _gradient_bytes(tensor: Any) -> int | None:
     if not getattr(tensor, "is_leaf", False):
-        return None  # asking for its gradient would warn
+        return None  # reading its gradient would warn
     gradient = tensor.grad
     return None if gradient is None else sum(byte_length(part) for part in take_apart(gradient).holders)

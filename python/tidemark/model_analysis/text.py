@@ -18,7 +18,7 @@ _MOST_ROWS = 12
 
 
 def to_text(analysis: ModelAnalysis, lang: str | None = None) -> str:
-    """All sections, one below the other, without a line break at the end."""
+    """All sections as text, without a line break at the end."""
     return sections_text(sections(analysis, lang))
 
 
@@ -28,7 +28,7 @@ def to_html(analysis: ModelAnalysis, lang: str | None = None) -> str:
 
 
 def sections(analysis: ModelAnalysis, lang: str | None = None) -> list[Section]:
-    """Totals first; of the rest what the model has."""
+    """Totals first; then the sections that apply to the model."""
     facts = analysis.facts
     count, size = say("parameters", lang), "MB"
     found = [_totals(analysis, lang)]
@@ -100,7 +100,7 @@ def _layer_rows(layers: Sequence[Group], blocks: Sequence[RepeatedBlocks], lang:
 
 
 def _oversized_rows(tensors: Sequence[TensorFacts]) -> list[tuple[str, str, str]]:
-    """Those of equal blocks as one: ``model.layers.*.mlp.up_proj.weight (32)``."""
+    """Tensors of equal blocks as one row: ``model.layers.*.mlp.up_proj.weight (32)``."""
     alike: dict[tuple[str, str, str], int] = {}
     for tensor in tensors:
         name = ".".join("*" if part.isdigit() else part for part in tensor.name.split("."))
@@ -110,7 +110,7 @@ def _oversized_rows(tensors: Sequence[TensorFacts]) -> list[tuple[str, str, str]
 
 
 def _shortened(rows: list[tuple[str, str, str]], all_of_them: int, lang: str | None) -> list[tuple[str, str, str]]:
-    """With a last row that says how many are left out."""
+    """With a last row for the number of omitted rows."""
     left_out = all_of_them - len(rows)
     return [*rows, (say("{count} more", lang, count=left_out), "", "")] if left_out > 0 else rows
 

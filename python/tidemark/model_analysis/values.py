@@ -1,4 +1,4 @@
-"""tidemark.check_tensors: NaN and infinite values, and how large values are."""
+"""tidemark.check_tensors: NaN and infinite values, and magnitudes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _MOST_ROWS = 12
 
 @dataclass(frozen=True)
 class TensorValues:
-    """The values of one tensor; of a sharded one, those that this process holds."""
+    """The values of one tensor; for a sharded one, this process's part."""
 
     name: str
     dtype: str
@@ -31,16 +31,16 @@ class TensorValues:
     bytes: int
     nan: int
     inf: int
-    #: Largest magnitude of the finite values; ``None`` where there are none.
+    #: Largest magnitude of the finite values; ``None`` if there are none.
     abs_max: float | None
-    #: Range of the finite values; ``None`` where it was not asked for (``ranges=True``) and nothing made it necessary.
+    #: Range of the finite values; ``None`` if it was not requested (``ranges=True``) or needed.
     least: float | None
     most: float | None
 
 
 @dataclass(frozen=True)
 class TensorCheck:
-    """What check_tensors found. Prints as a table."""
+    """The result of check_tensors. Prints as a table."""
 
     tensors: list[TensorValues]
     skipped: list[SkippedTensor]
@@ -49,7 +49,7 @@ class TensorCheck:
 
     @property
     def ok(self) -> bool:
-        """Whether every value that was looked at is finite."""
+        """Whether every checked value is finite."""
         return not self.bad
 
     @property
@@ -81,16 +81,17 @@ class TensorCheck:
 def check_tensors(
     source: Any, lang: str | None = None, *, gradients: bool = False, ranges: bool = False, log: bool = True
 ) -> TensorCheck:
-    """Looks for NaN and infinite values in a model's parameters and buffers (and ``gradients``), or in tensors.
+    """Check a model's parameters and buffers (and ``gradients``), or tensors, for NaN and infinite values.
 
     ``source`` is a model, a tensor, a list of tensors, pairs of name and tensor, or a dict of tensors by name. Each tensor is
-    read once, all tensors of a device and dtype by one fused kernel, which gives the largest magnitude and whether all values
-    are finite; only tensors that are not finite are read again, to count, and with ``ranges`` all of them, for the smallest and
-    largest value. Temporary memory is some MiB however large the tensors are, and is given back; current devices stay as they
-    are. Complex, integer, quantized, sparse and meta tensors, and those whose memory was given back, are skipped, which the
-    result says. What is not finite is logged as ERROR by the logger ``tidemark`` with its name and MB, unless ``log`` is false.
+    read once, all tensors of a device and dtype by one fused kernel, which computes the largest magnitude and whether all
+    values are finite; only tensors that are not finite are read again, to count, and with ``ranges`` all of them, for the
+    smallest and largest value. Temporary memory is some MiB for any size of tensors, and is freed; current devices are
+    unchanged. Complex, integer, quantized, sparse and meta tensors, and those with freed memory, are skipped and listed in the
+    result. Tensors that are not finite are logged as ERROR by the logger ``tidemark`` with name and MB, unless ``log`` is
+    false.
 
-    Raises ImportError without PyTorch, and TypeError for what are no tensors.
+    Raises ImportError without PyTorch, and TypeError for other sources.
     """
     require_torch("check_tensors")
     plain: list[tuple[str, Any]] = []
@@ -111,7 +112,7 @@ def check_tensors(
 
 
 class _Place:
-    """A tensor, and what is known of it without its values."""
+    """A tensor, and its properties without its values."""
 
     def __init__(self, name: str, tensor: Any) -> None:
         self.tensor = tensor

@@ -1,4 +1,4 @@
-"""When a parameter's gradient counts as zero, vanishing, exploding or not finite."""
+"""The conditions under which a parameter's gradient is zero, vanishing, exploding or not finite."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from statistics import median
 
 @dataclass(frozen=True)
 class GradientThresholds:
-    """Thresholds for gradients of parameters, after any loss scale is divided out. All of them can be set."""
+    """Thresholds for gradients of parameters, after dividing by any loss scale. All of them can be set."""
 
     #: Root mean square below which a gradient vanishes: float16 has no numbers between 0 and 6e-8, and Adam's epsilon (1e-8) is
     #: no longer small beside it.
@@ -18,13 +18,13 @@ class GradientThresholds:
     #: Norm from which a gradient explodes: gradients are usually clipped to a norm of 0.1 to 10 for the whole model, so one
     #: parameter's would be cut to a hundredth or less.
     exploding_norm: float = 1e3
-    #: Times the median of the parameter's own earlier norms from which it explodes: step to step, norms of one parameter stay
-    #: within some ten times.
+    #: Factor over the median of the parameter's own earlier norms from which it explodes: from step to step, norms of one
+    #: parameter stay within a factor of some ten.
     exploding_growth: float = 100.0
-    #: Earlier steps that this median needs at least: the first ones of a training differ widely.
+    #: Minimum number of earlier steps for this median: the first ones of a training differ widely.
     growth_after: int = 5
-    #: Recorded steps in a row with a zero or missing gradient until it is called that. LoRA's A has a zero gradient in the
-    #: first step, because B starts at zero, and not every expert of a mixture has tokens in every step.
+    #: Recorded steps in a row with a zero or missing gradient before it is reported. LoRA's A has a zero gradient in the first
+    #: step, because B starts at zero, and not every expert of a mixture has tokens in every step.
     zero_steps: int = 3
 
 
@@ -33,8 +33,9 @@ VERDICTS = ("healthy", "missing", "zero", "vanishing", "exploding", "inf", "nan"
 
 
 def verdict_on(norms: Sequence[float | None], elements: int, limits: GradientThresholds, least: float = 0.0) -> str:
-    """The verdict on a parameter of so many elements at the last of the steps; ``None``: it had no gradient then. ``least``: no
-    positive norm before was below, which saves looking at all of them."""
+    """The verdict on a parameter with this many elements at the last of the steps; ``None``: it had no gradient then.
+    ``least``: a lower bound of all earlier positive norms, to avoid scanning them.
+    """
     now = norms[-1]
     if now is None or now == 0.0:
         recent = list(norms)[-limits.zero_steps :]

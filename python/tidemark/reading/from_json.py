@@ -1,4 +1,4 @@
-"""JSON of the engine into dataclasses, by their annotations."""
+"""Converts JSON of the engine to dataclasses, by their annotations."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Convert = Callable[[Any], Any]
 
 
 def from_json(kind: Callable[..., T], value: dict[str, Any]) -> T:
-    """A ``kind`` of the object. A key that is not there is None where that is allowed.
+    """A ``kind`` from the object. A missing key is None if that is allowed.
 
-    TidemarkError for a key without a field, and for a field without a key: then engine and package are of different versions.
+    TidemarkError for a key without a field, and for a field without a key: then engine and package have different versions.
     """
     made: T = _converter(kind)(value)
     return made
@@ -41,14 +41,14 @@ def _as_it_is(value: Any) -> Any:
 
 
 def _of_dataclass(kind: Any) -> Convert:
-    converters: dict[str, Convert] = {}  # by key; filled when first used: a class may have fields of its own kind
+    converters: dict[str, Convert] = {}  # by key; filled at first use: a class may have fields of its own type
     optional: dict[str, None] = {}
 
     def convert(value: dict[str, Any]) -> Any:
         if not converters:
             hints = get_type_hints(kind)
             optional.update({field.name: None for field in fields(kind) if type(None) in get_args(hints[field.name])})
-            converters.update({field.name: _converter(hints[field.name]) for field in fields(kind)})  # at once: threads
+            converters.update({field.name: _converter(hints[field.name]) for field in fields(kind)})  # atomic, for threads
         if not value.keys() <= converters.keys():
             unknown = sorted(value.keys() - converters.keys())
             raise TidemarkError(f"{kind.__name__} has no fields {unknown}: engine and package are of different versions")

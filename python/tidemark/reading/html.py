@@ -1,4 +1,4 @@
-"""Results that are tables, as tables for notebooks, made of their JSON."""
+"""Results with tables, as tables for notebooks, made from their JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from tidemark import _html
 from tidemark._sizes import bytes_text
 
-#: The keys that columns are made of, in the order of the columns, and what a column is called.
+#: The keys of columns, in the order of the columns, and the columns' titles.
 _COLUMNS = {
     "stack": "call site",
     "category": "category",
@@ -36,7 +36,7 @@ _COLUMNS = {
     "held_bytes": "held",
     "held_block_count": "blocks held",
 }
-#: Lists by owner, and the key that has the owner; it is null where none is known.
+#: Lists by owner, and the key of the owner; it is null if unknown.
 _OWNERS = {
     "categories": "category",
     "components": "component",
@@ -44,12 +44,12 @@ _OWNERS = {
     "modules": "module",
     "phases": "phase",
 }
-#: Lists that have the rows of others again.
+#: Lists that repeat rows of others.
 _LEFT_OUT = {"groups", "steps", "issues"}
 
 
 def tables(document: dict[str, Any]) -> str:
-    """The lists of a result, each as a table below what they are of; then what is missing in the recording."""
+    """The lists of a result, each as a table below its subject; then the missing data of the recording."""
     parts = list(_tables_in(document))
     parts += [f"<p>{escape(issue['text'])}</p>" for issue in document["data_quality"]["issues"]]
     return "".join(parts)
@@ -60,7 +60,7 @@ def _tables_in(document: dict[str, Any]) -> Iterator[str]:
         if key in _LEFT_OUT or not isinstance(rows, list) or not rows or not isinstance(rows[0], dict):
             continue
         if any(isinstance(value, list) and name not in _COLUMNS and name != "parts" for name, value in rows[0].items()):
-            for section in rows:  # such as a device, with lists of its own
+            for section in rows:  # such as a device, with its own lists
                 yield _heading(section)
                 yield from _tables_in(section)
         else:
@@ -71,7 +71,7 @@ def _tables_in(document: dict[str, Any]) -> Iterator[str]:
 
 
 def _more(document: dict[str, Any], key: str) -> int:
-    """How many rows a list leaves out."""
+    """The number of rows omitted from a list."""
     others = document.get(f"other_{key}")
     count = others["count"] if others else document.get(f"other_{key[:-1] if key.endswith('s') else key}_count")
     return int(count or 0)

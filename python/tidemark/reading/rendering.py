@@ -1,4 +1,4 @@
-"""What results have beside their fields: the command's text, its JSON, and how a notebook shows them."""
+"""Other forms of results: the command's text, its JSON, and notebook output."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ if TYPE_CHECKING:
     from tidemark import _engine
 
 
-#: The results that a notebook shows as tables of their lists, with the text folded, instead of the text alone.
+#: Results that a notebook shows as tables of their lists, with the text folded, instead of only the text.
 _WITH_TABLES = frozenset({"Breakdown", "Leaks", "Table", "Temporary"})
 
 
 class Rendering:
-    """A result in the engine, written in a format when that is asked for. Copies and pickles have what was written then."""
+    """A result in the engine, formatted on request. Copies and pickles contain the formats written until then."""
 
     def __init__(self, handle: _engine.Result | None, formats: tuple[str, ...], written: dict[str, str] | None = None) -> None:
         self._handle = handle
@@ -24,7 +24,7 @@ class Rendering:
         self._written = dict(written or {})
 
     def write(self, format: str) -> str | None:
-        """The command's output with ``--format``; None where the analysis has no such format."""
+        """The command's output with ``--format``; None if the analysis has no such format."""
         if format not in self._formats:
             return None
         if format not in self._written and self._handle is not None:
@@ -37,7 +37,7 @@ class Rendering:
         return self
 
     def __deepcopy__(self, memo: object) -> Rendering:
-        return self  # it never changes as seen from outside
+        return self  # it is immutable from outside
 
     def __reduce__(self) -> tuple[type[Rendering], tuple[None, tuple[str, ...], dict[str, str]]]:
         written = {format: text for format in self._formats if (text := self.write(format)) is not None}
@@ -45,7 +45,7 @@ class Rendering:
 
 
 class Result:
-    """The result of an analysis. ``print()`` shows what the command prints; the fields are those of its JSON."""
+    """The result of an analysis. ``print()`` shows the command's output; the fields are those of its JSON."""
 
     _rendering: Rendering
 
@@ -66,7 +66,7 @@ class Result:
         return document
 
     def to_svg(self) -> str | None:
-        """The command's figure; None where it has none."""
+        """The command's figure; None if it has none."""
         return self._rendering.write("svg")
 
     def _repr_html_(self) -> str:
@@ -93,9 +93,9 @@ def make_result(
     formats: list[str],
     shape: Callable[[dict[str, Any]], dict[str, Any]] = lambda document: document,
 ) -> R:
-    """A ``kind`` of what the engine found. ``shape``: makes the fields' object of the JSON, where they differ."""
+    """A ``kind`` from the engine's result. ``shape``: makes the fields' object from the JSON, if they differ."""
     rendering = Rendering(handle, tuple(format for format in formats if format in ("text", "json", "svg")))
     document: dict[str, Any] = json.loads(rendering.write("json") or "{}")
     result = from_json(kind, shape(document))
-    object.__setattr__(result, "_rendering", rendering)  # frozen, and no field
+    object.__setattr__(result, "_rendering", rendering)  # frozen, and not a field
     return result

@@ -1,4 +1,4 @@
-"""Recordings and snapshots that were read, and what can be asked of them."""
+"""Recordings and snapshots in memory, and their analyses."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tidemark._program import find_program
 from tidemark.reading.rendering import Result, make_result
 from tidemark.reading.tables import ArrowTable
 
-if TYPE_CHECKING:  # each result's classes take milliseconds to make: they are imported where they are made
+if TYPE_CHECKING:  # creating each result's classes takes milliseconds: they are imported at their use
     from typing_extensions import Unpack
 
     from tidemark.reading.results.breakdown import Breakdown
@@ -37,16 +37,16 @@ Owner = Literal["category", "component", "layer", "module", "phase", "step"]
 Simulate = Literal["auto", "pytorch", "model", "off"]
 R = TypeVar("R", bound=Result)
 
-with suppress(TidemarkError):  # few analyses need what is installed beside it, and those say what is missing
+with suppress(TidemarkError):  # few analyses need the program, and report if it is missing
     _engine.use_program(os.fsencode(find_program()))
 
 
 class Blocks(TypedDict, total=False):
-    """Which blocks an analysis is about."""
+    """Selects the blocks of an analysis."""
 
     device: str | None  #: "cuda:0"
-    module: str | None  #: "layers.3.*": of these modules, and of what is in them
-    component: str | None  #: of this part of the model
+    module: str | None  #: "layers.3.*": in these modules and their submodules
+    component: str | None  #: in this part of the model
     category: str | None  #: "activation", "parameter", ...
     phase: str | None  #: allocated in this part of a training step
 
@@ -57,7 +57,7 @@ def _formats() -> dict[str, list[str]]:
 
 
 def _options(**given: object) -> dict[str, str]:
-    """As the engine takes them: ``min_share=0.01`` is ``--min-share 0.01``. What is None or False is not given."""
+    """As the engine takes them: ``min_share=0.01`` is ``--min-share 0.01``. None and False are omitted."""
     texts = {}
     for name, value in given.items():
         if value is None or value is False:
@@ -69,10 +69,10 @@ def _options(**given: object) -> dict[str, str]:
 class Run:
     """A recording or a PyTorch snapshot in memory: made by ``tidemark.read()``.
 
-    Every analysis is a method with the options of its command, all by keyword; ``docs/commands`` describes them.
-    ``device``, ``module``, ``component``, ``category`` and ``phase`` choose blocks. A wrong value is a ValueError that says
-    what is allowed; what the recording does not have (a device, a mark, steps) is a TidemarkError. Sizes are bytes, times
-    nanoseconds from the recording's start. Methods can be called from several threads, and let others run.
+    Every analysis is a method with the options of its command, all by keyword; ``docs/commands`` describes them. ``device``,
+    ``module``, ``component``, ``category`` and ``phase`` select blocks. An invalid value is a ValueError that lists the allowed
+    ones; data missing from the recording (a device, a mark, steps) is a TidemarkError. Sizes are bytes, times nanoseconds from
+    the recording's start. Methods can be called from several threads, and release the GIL.
     """
 
     def __init__(self, handle: _engine.Recording, path: str) -> None:
@@ -105,7 +105,7 @@ class Run:
         at: str | None = None,
         **chosen: Unpack[Blocks],
     ) -> Breakdown:
-        """Whose memory it is at a moment: parameters, gradients, activations, ..."""
+        """Memory at a moment by category: parameters, gradients, activations, ..."""
         from tidemark.reading.results.breakdown import Breakdown
 
         return self._analyze("breakdown", Breakdown, by=by, top=top, at=at, **chosen)
@@ -236,10 +236,11 @@ class Run:
         device: str | None = None,
         allocator: Literal["auto", "pytorch", "model"] = "auto",
     ) -> Simulation:
-        """What other settings of PyTorch's allocator would have done. Each of ``settings`` is an alternative, such as
-        ``"expandable_segments:True"``; ``search`` adds those that are worth trying. ``memory``: what PyTorch may reserve on
-        each GPU, ``"24GiB"``. ``recorded``: the settings of the recorded program, if missing from the file. ``allocator``:
-        ``"pytorch"`` replays in another process of this interpreter, ``"model"`` in this one."""
+        """Replays the allocations with other settings of PyTorch's allocator. Each of ``settings`` is an alternative, such as
+        ``"expandable_segments:True"``; ``search`` adds those that are worth trying. ``memory``: the limit of PyTorch's reserved
+        memory on each GPU, ``"24GiB"``. ``recorded``: the settings of the recorded program, if missing from the file.
+        ``allocator``: ``"pytorch"`` replays in another process of this interpreter, ``"model"`` in this one.
+        """
         from tidemark.reading.results.simulate import Simulation
 
         sets = [settings] if isinstance(settings, str) else list(settings)
@@ -249,7 +250,7 @@ class Run:
 
     @property
     def blocks(self) -> ArrowTable:
-        """Every recorded block, in order of birth: a row each."""
+        """Every recorded block, in order of birth, one per row."""
         return ArrowTable(_engine.table(self._handle, "blocks", None, None), "blocks")
 
     @property
@@ -258,8 +259,9 @@ class Run:
         return ArrowTable(_engine.table(self._handle, "events", None, None), "events")
 
     def at(self, moment: str, *, device: str | None = None) -> Moment:
-        """The recording at a point in time, as ``--at`` takes it: ``"peak"`` (of each device), ``"end"``, ``"12.5s"``,
-        ``"40%"``, ``"step:3"``, or a mark's name."""
+        """The recording at a point in time, given as for ``--at``: ``"peak"`` (of each device), ``"end"``, ``"12.5s"``,
+        ``"40%"``, ``"step:3"``, or a mark's name.
+        """
         return Moment(self, moment, device)
 
 
@@ -282,7 +284,7 @@ class Moment:
 
 
 class Job(Sequence[Run]):
-    """The recordings of a job, one for each process, in the order that was given: made by ``tidemark.read([...])``."""
+    """The recordings of a job, one for each process, in the given order: made by ``tidemark.read([...])``."""
 
     def __init__(self, runs: Iterable[Run]) -> None:
         self._runs = tuple(runs)
@@ -308,7 +310,7 @@ class Job(Sequence[Run]):
         top: int | None = None,
         **chosen: Unpack[Blocks],
     ) -> JobSummary:
-        """All processes in one table, and the summary of each; with ``rank``, of that one."""
+        """All processes in one table, and the summary of each; with ``rank``, only of that one."""
         from tidemark.reading.results.summary import JobSummary
 
         handle = _engine.analyze("summary", [run._handle for run in self._runs], _options(rank=rank, by=by, top=top, **chosen))
@@ -333,16 +335,16 @@ def read(
     component_rules: Path | None = None,
     progress: bool = True,
 ) -> Run | Job:
-    """Reads a recording (``run.tide``) or a PyTorch memory snapshot (``snapshot.pickle``, also ``.xz``, ``.gz``, ``.zst``); of
-    a list, the recordings of a job.
+    """Reads a recording (``run.tide``) or a PyTorch memory snapshot (``snapshot.pickle``, also ``.xz``, ``.gz``, ``.zst``);
+    from a list, the recordings of a job.
 
-    The file is read once and kept in memory, some 35 bytes an event: what becomes of it later does not matter. With
-    ``blocks=False`` only what ``summary()`` needs is kept, in memory that does not grow with the recording; what needs the
-    blocks then reads the file again, and fails where it has changed. ``component_rules``: a file that says what belongs to
-    which component, as ``--component-rules``. ``progress``: shown on stderr where that is a terminal.
+    The file is read once and kept in memory, some 35 bytes an event: later changes of the file have no effect. With
+    ``blocks=False`` only the data for ``summary()`` is kept, in memory that does not grow with the recording; analyses that
+    need the blocks then read the file again, and fail if it has changed. ``component_rules``: a file that maps modules to
+    components, as ``--component-rules``. ``progress``: shown on stderr if that is a terminal.
 
-    Nothing in a file is executed, snapshots included. TidemarkError, which names the file: it is not there, damaged, or
-    neither of these formats. Ctrl-C stops between two files.
+    Nothing in a file is executed, including snapshots. Raises TidemarkError, which names the file, if it does not exist, is
+    damaged, or has another format. Ctrl-C stops between two files.
     """
     rules = b"" if component_rules is None else os.fsencode(component_rules)
     if isinstance(source, (str, os.PathLike)):
@@ -363,9 +365,10 @@ def compare(
     fail_over: str | int | None = None,
     **chosen: Unpack[Blocks],
 ) -> Comparison:
-    """What changed from ``a`` to ``b``: totals of each device, and which stacks (or owners, ``group_by``) hold more or less
-    at the peak, or allocate more or less (``by="traffic"``). ``fail_over``: ``budget.exceeded`` of the result says whether a
-    device's peak grew by more than this, ``"5%"`` or ``"100MiB"``. Paths are read first."""
+    """The changes from ``a`` to ``b``: totals of each device, and the stacks (or owners, ``group_by``) that hold more or less
+    at the peak, or allocate more or less (``by="traffic"``). ``fail_over``: ``budget.exceeded`` of the result is whether a
+    device's peak grew by more than this, ``"5%"`` or ``"100MiB"``. Paths are read first.
+    """
     options = _options(by=by, group_by=group_by, ignore_lines=ignore_lines, top=top, fail_over=fail_over, **chosen)
     first = a if isinstance(a, Run) else read(a)
     second = b if isinstance(b, Run) else read(b)

@@ -1,4 +1,4 @@
-"""A recording's blocks and events as tables that pyarrow, pandas, polars and DuckDB read without a copy where they can."""
+"""A recording's blocks and events as tables that pyarrow, pandas, polars and DuckDB read without a copy if possible."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _PREVIEW = 10
 
 
 class ArrowTable:
-    """A table with columns, of the Arrow C stream and array interfaces: ``pyarrow.table(x)``, ``polars.DataFrame(x)``,
-    ``duckdb.sql("from x")``, ``pandas.DataFrame.from_arrow(x)`` (pandas 3).
+    """A table with the Arrow C stream and array interfaces: ``pyarrow.table(x)``, ``polars.DataFrame(x)``, ``duckdb.sql("from
+    x")``, ``pandas.DataFrame.from_arrow(x)`` (pandas 3).
 
     Numbers are int64 (sizes in bytes, times in nanoseconds from the recording's start), addresses and streams uint64, texts
-    dictionary-encoded; what is not known is null. The recording stays in memory as long as anything made from it.
+    dictionary-encoded; unknown values are null. The recording stays in memory as long as any object made from it.
     """
 
     def __init__(self, handle: _engine.Table, name: str) -> None:
@@ -32,12 +32,12 @@ class ArrowTable:
         return self._rows
 
     def __getitem__(self, row: int) -> dict[str, Any]:
-        """A row by its number, from the end where that is negative. IndexError where there is no such row."""
+        """A row by its number, from the end if that is negative. IndexError if there is no such row."""
         number = row + self._rows if row < 0 else row
         return dict(zip(self._columns, _engine.rows(self._handle, number, number + 1)[0]))
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Rows as dicts. For many of them, hand the table to a library of data frames."""
+        """Rows as dicts. For many of them, pass the table to a data-frame library."""
         for begin in range(0, self._rows, 1000):
             for cells in _engine.rows(self._handle, begin, min(begin + 1000, self._rows)):
                 yield dict(zip(self._columns, cells))

@@ -1,7 +1,7 @@
 """Recording this process from inside: ``tidemark.record()``, ``start()`` and ``stop()``; also in notebooks and REPLs.
 
-The recorder is a process beside this one, so that what happened is kept however this process ends. Under ``tidemark run`` that
-is the recorder already, and ``record()`` marks a range in its recording instead.
+The recorder is a separate process, so that the recording survives however this process ends. Under ``tidemark run`` there is a
+recorder already, and ``record()`` marks a range in its recording instead.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _at_load: list[Callable[[], None]] = []
 
 
 class Recording:
-    """A recording of this process; ``record()`` and ``start()`` make one.
+    """A recording of this process; ``record()`` and ``start()`` create one.
 
     Attributes:
-        path: of this process's recording; ``None`` where another recorder (``tidemark run``) records it already.
+        path: of this process's recording; ``None`` if another recorder (``tidemark run``) records it already.
         files: once it is complete, that recording and those of forked children, with their events, lost events and bytes.
     """
 
@@ -52,7 +52,7 @@ class Recording:
         return [file.path for file in self.files]
 
     def start(self) -> Recording:
-        """Begin. Raises TidemarkError where it cannot, such as in a folder that is not writable."""
+        """Begin. Raises TidemarkError if it cannot, such as in a folder that is not writable."""
         global _current
         with _lock:
             if _current is not None:
@@ -71,9 +71,9 @@ class Recording:
         return self
 
     def stop(self) -> list[str]:
-        """End; the files are complete then. Returns ``paths``; nothing happens where it has ended already.
+        """End; the files are complete then. Returns ``paths``; no effect if it has ended already.
 
-        Raises TidemarkError where the recording is not whole: the message says which part of it is there.
+        Raises TidemarkError if the recording is incomplete: the message describes the part that exists.
         """
         global _current
         with _lock:
@@ -102,7 +102,7 @@ class Recording:
         except TidemarkError as problem:
             if error is None:
                 raise
-            warnings.warn(str(problem), stacklevel=2)  # the program's own exception goes on
+            warnings.warn(str(problem), stacklevel=2)  # do not replace the program's own exception
 
     def _begin_range(self) -> None:
         name = Path(self._output).stem
@@ -154,7 +154,7 @@ class Recording:
 
 
 def _join_manual_run() -> None:
-    """Where a recorder waits for this process to report (``tidemark run --manual``), it does from now on."""
+    """If a recorder waits for this process (``tidemark run --manual``), connect to it now."""
     library = os.environ.get("TIDEMARK_LIBRARY")
     if library and "TIDEMARK_SOCKET" in os.environ and not _recorder.loaded():
         load_library(library)
@@ -173,7 +173,7 @@ def _stop_at_exit() -> None:
 
 
 def _forget_in_child() -> None:
-    """A forked child is recorded by the same recorder, in a file of its own; ending that is the parent's business."""
+    """A forked child is recorded by the same recorder, in its own file; the parent ends that recording."""
     global _current, _lock
     _lock = threading.RLock()
     recording, _current = _current, None
@@ -182,7 +182,7 @@ def _forget_in_child() -> None:
 
 
 def on_load(call: Callable[[], None]) -> None:
-    """Calls it when the library that records is loaded, or now where it is."""
+    """Calls it when the recording library is loaded, or now if it is."""
     if _recorder.loaded():
         call()
     else:
@@ -197,7 +197,7 @@ def load_library(path: str) -> None:
 
 
 def default_path() -> str:
-    """``train-20261120-221500.tide`` for ``python train.py``, as ``tidemark run`` names recordings."""
+    """``train-20261120-221500.tide`` for ``python train.py``, the name that ``tidemark run`` would use."""
     program = Path(sys.argv[0] if sys.argv and sys.argv[0] not in ("", "-c", "-m") else "python").stem
     return f"{program}-{time.strftime('%Y%m%d-%H%M%S')}.tide"
 
@@ -212,20 +212,20 @@ def record(
     max_size: str | int | None = None,
     force: bool = False,
 ) -> Recording:
-    """A context manager that records what this process does with tensor memory; options are those of ``tidemark run``.
+    """A context manager that records the tensor memory of this process; options are those of ``tidemark run``.
 
     Args:
-        path: the recording; by default PROGRAM-DATE-TIME.tide. Forked children get files of their own, named after it.
+        path: the recording; by default PROGRAM-DATE-TIME.tide. Forked children get their own files, named after it.
         stacks: to record with each allocation: ``"none"``, ``"python"``, ``"native"`` or ``"both"``.
-        attribute: record what the memory belongs to: modules, parameters, gradients, optimizer state, backward nodes.
+        attribute: record the owners of the memory: modules, parameters, gradients, optimizer state, backward nodes.
         sample_interval: between samples of device and host memory, such as ``"50ms"``, or in seconds.
         samples: ``False``: do not sample device and host memory.
         max_size: stop recording before a file exceeds this, such as ``"500MB"``, or in bytes.
         force: replace an existing recording.
 
-    Entering it raises TidemarkError where nothing can be recorded; leaving it where the recording is not complete, unless the
-    program's own exception is on its way. Memory that was allocated before is not recorded. Under ``tidemark run`` it marks a
-    range of that recording, and says so.
+    Entering it raises TidemarkError if nothing can be recorded; leaving it if the recording is incomplete, unless the program's
+    own exception is being raised. Memory allocated before is not recorded. Under ``tidemark run`` it marks a range of that
+    recording, and logs that.
     """
     options = ["--stacks", stacks, "--attribute", "on" if attribute else "off"]
     if sample_interval is not None:
@@ -252,7 +252,7 @@ def start(
     max_size: str | int | None = None,
     force: bool = False,
 ) -> Recording:
-    """Begin to record this process, until ``stop()`` or its end; arguments and errors as ``record()`` has them."""
+    """Begin to record this process, until ``stop()`` or its end; arguments and errors as for ``record()``."""
     return record(
         path,
         stacks=stacks,
@@ -265,9 +265,9 @@ def start(
 
 
 def stop() -> list[str]:
-    """End what ``start()`` began, and return the paths of the recordings, this process's first; they can be read at once.
+    """End the recording of ``start()``, and return the paths of the recordings, this process's first; they can be read at once.
 
-    ``[]`` where nothing was being recorded, or not by this process. Raises TidemarkError where a recording is not complete.
+    ``[]`` if nothing was being recorded, or not by this process. Raises TidemarkError if a recording is incomplete.
     """
     recording = _current
     return recording.stop() if recording is not None else []

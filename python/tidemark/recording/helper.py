@@ -1,4 +1,4 @@
-"""The recorder: ``tidemark recorder``, a process beside this one, and what is said between the two (src/cli/recorder.cpp)."""
+"""The recorder: ``tidemark recorder``, a separate process, and the messages between the two (src/cli/recorder.cpp)."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from tidemark._program import find_program
 
 @dataclass(frozen=True)
 class RecordedFile:
-    """A recording that is complete."""
+    """A complete recording."""
 
     path: str
     pid: int
     events: int
-    dropped: int  #: events that were lost
+    dropped: int  #: lost events
     bytes: int
     failed: bool  #: writing stopped early, such as on a full disk
 
 
 class Recorder:
-    """A recorder that listens; nothing is recorded yet. Raises TidemarkError where it cannot be started."""
+    """A recorder that listens; nothing is recorded yet. Raises TidemarkError if it cannot be started."""
 
     def __init__(self, options: list[str]) -> None:
         command = [find_program(), "recorder", "--program", str(os.getpid()), *options]
         pipe = subprocess.PIPE
         try:
-            # It leaves this process's session and starts anew as nobody's child: what is waited for here ends at once.
+            # It leaves this process's session and forks, so that it is not a child of this process: this child ends at once.
             self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, cwd="/")
         except (OSError, RuntimeError) as error:  # RuntimeError: a subinterpreter before CPython 3.12
             raise TidemarkError(say("the recorder cannot be started: {error}", error=error)) from error
@@ -50,13 +50,13 @@ class Recorder:
 
     @property
     def collector_path(self) -> str:
-        """Path of the library that records."""
+        """Path of the recording library."""
         return next(
             os.fsdecode(line[len(b"TIDEMARK_LIBRARY=") :]) for line in self.settings if line.startswith(b"TIDEMARK_LIBRARY=")
         )
 
     def connected(self) -> str:
-        """Waits until it has taken this process in; the path of the recording. Raises TidemarkError where it does not."""
+        """Waits until it has accepted this process; returns the path of the recording. Raises TidemarkError if it does not."""
         heard = self._hear()
         if heard is not None and "recording" in heard:
             return str(heard["recording"])
@@ -79,7 +79,7 @@ class Recorder:
                 finished = True
         messages = process.stderr.read().decode(errors="replace").splitlines()
         self.forget()
-        # In a container whose first process this is, it has become this one's child.
+        # If this process is the init process of a container, the recorder has become its child.
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self.pid, 0)
         return Ended(
@@ -87,7 +87,7 @@ class Recorder:
         )
 
     def forget(self) -> None:
-        """Closes what leads to it; a forked child does, which it does not belong to."""
+        """Closes the connection; called in a forked child, to which the recorder does not belong."""
         for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
             if stream is not None:
                 with contextlib.suppress(OSError):
@@ -104,11 +104,11 @@ class Recorder:
 
 @dataclass(frozen=True)
 class Ended:
-    """What a recorder left."""
+    """The result of a recorder."""
 
     files: list[RecordedFile]
-    messages: list[str]  #: what it said meanwhile
-    finished: bool  #: False where it was killed: files are as they were a second before
+    messages: list[str]  #: its messages meanwhile
+    finished: bool  #: False if it was killed: files lack up to the last second
 
     @property
     def why(self) -> str:

@@ -1,4 +1,4 @@
-"""PyTorch that is imported while a recording goes on: its libraries are told to report once they are loaded."""
+"""PyTorch imported during a recording: hooks its libraries once they are loaded."""
 
 from __future__ import annotations
 
@@ -19,6 +19,6 @@ def _create_module(loader: ExtensionFileLoader, spec: ModuleSpec) -> ModuleType:
 
 
 def watch_imports() -> None:
-    """From now on. Modules that are loaded by other means than Python's import statement are not noticed."""
+    """From now on. Modules loaded by other means than Python's import statement are not noticed."""
     if ExtensionFileLoader.create_module is _original:
         ExtensionFileLoader.create_module = _create_module  # type: ignore[method-assign, assignment]
