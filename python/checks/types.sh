@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What the package's sources, and the scripts that run inside the user's programs, have to pass: types.sh PYTHON, an interpreter with
-# what python/requirements-test.txt lists.
+# Checks of the package's sources, and of the scripts that run inside user programs: types.sh PYTHON, an interpreter
+# with the packages of python/requirements-test.txt.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 tools=$(dirname "$1")

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# wheel.sh PYTHON BUILD: packs the build and tests the wheel in a clean environment. PYTHON has what python/requirements-test.txt
-# lists: nothing is fetched.
+# wheel.sh PYTHON BUILD: packs the build and tests the wheel in a clean environment. PYTHON has the packages of
+# python/requirements-test.txt: nothing is downloaded.
 cd "$(dirname "$0")/../.."
 . scripts/common.sh
 
 pack_wheel "$1" "$2"
-# Of that environment pytest alone: tests of what else it has run elsewhere.
+# From that environment only pytest: tests of its other packages run elsewhere.
 pytest_folder=$(mktemp -d)
 trap 'rm -rf "$pytest_folder"' EXIT
 packages=$("$1" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')

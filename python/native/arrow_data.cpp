@@ -14,8 +14,7 @@ namespace {
 
 constexpr std::int64_t kNullable = 2;  // ARROW_FLAG_NULLABLE
 
-// What a filled-in ArrowSchema or ArrowArray needs until it is released: itself in the children of another, or in
-// place.
+// The owner of a filled-in ArrowSchema or ArrowArray until it is released: as a child of another, or in place.
 template <typename Arrow>
 struct Children {
   std::vector<std::unique_ptr<Arrow>> owned;
@@ -27,7 +26,7 @@ struct Children {
     pointers.push_back(owned.back().get());
     return pointers.back();
   }
-  // A consumer may have taken a child away: then it is marked as released.
+  // A consumer may have moved a child: then it is marked as released.
   ~Children() {
     for (const auto& child : owned) release_one(child.get());
     release_one(dictionary.get());
@@ -120,7 +119,7 @@ void fill_words(const SharedTable& table, const std::vector<std::string>& words,
   set_buffers(data, {nullptr, data.offsets.data(), data.characters.data()}, out);
 }
 
-// The values of the rows; where one is missing, `validity` gets a bit for each row, set where there is one.
+// The values of the rows; if one is missing, `validity` gets a bit for each row, set if it has a value.
 template <typename Number>
 std::int64_t gather(const Column& column, std::size_t begin, std::size_t end, std::vector<Number>& values,
                     std::vector<std::uint8_t>& validity) {
@@ -160,7 +159,7 @@ struct StreamData {
   std::string error;
 };
 
-// Runs what fills in something for the consumer, who gets errors as a number and a text.
+// Calls a function that fills in a structure for the consumer, which gets errors as a number and a text.
 template <typename Function>
 int answer(ArrowArrayStream* stream, const Function& function) noexcept {
   auto& data = *static_cast<StreamData*>(stream->private_data);

@@ -1,5 +1,5 @@
-// Tables as Arrow has them in memory (the Arrow C data interface), so that pyarrow, polars, DuckDB and pandas read
-// them. Columns that the store has side by side are not copied.
+// Tables in Arrow's memory format (the Arrow C data interface), for pyarrow, polars, DuckDB and pandas. Columns that
+// are contiguous in the store are not copied.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 #include "export/column_table.h"
 
-// As the specification has it: https://arrow.apache.org/docs/format/CDataInterface.html
+// From the specification: https://arrow.apache.org/docs/format/CDataInterface.html
 extern "C" {
 struct ArrowSchema {
   const char* format;
@@ -46,15 +46,15 @@ struct ArrowArrayStream {
 
 namespace tidemark::python {
 
-/// Rows of one record batch of a stream: what a reader holds beside the recording is bounded by it.
+/// Rows of one record batch of a stream: bounds a reader's memory besides the recording.
 inline constexpr std::size_t kRowsInBatch = std::size_t{1} << 22;
 
 using SharedTable = std::shared_ptr<const ColumnTable>;
 
-/// A struct of int64, uint64 and dictionary<int32, utf8> columns. What is filled in is released by its release().
+/// A struct of int64, uint64 and dictionary<int32, utf8> columns. `*out` is released by its release().
 void fill_schema(const ColumnTable& table, ArrowSchema* out);
 /// Rows `begin` to `end`. Keeps the table, and with it the recording, until it is released. May take long: texts are
-/// made when first asked for.
+/// made at first use.
 void fill_array(const SharedTable& table, std::size_t begin, std::size_t end, ArrowArray* out);
 /// All rows, in batches.
 void fill_stream(const SharedTable& table, std::size_t rows_in_batch, ArrowArrayStream* out);

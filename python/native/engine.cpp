@@ -1,5 +1,5 @@
-// tidemark._engine: recordings, analyses and tables for python/tidemark/reading, which has the names and types that
-// people see. Handles are capsules. The GIL is released wherever files are read or something is computed.
+// tidemark._engine: recordings, analyses and tables for python/tidemark/reading, which has the public names and types.
+// Handles are capsules. The GIL is released while files are read or results computed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -44,7 +44,7 @@ using SharedRecording = std::shared_ptr<Recording>;
 /// Writes a result in a format.
 using Writer = std::function<Result<std::string>(const std::string& format)>;
 
-// Runs without the GIL; an error is a TidemarkError.
+// Runs without the GIL; an error becomes a TidemarkError.
 template <typename Function>
 auto computed(const Function& function) {
   auto result = [&] {
@@ -95,8 +95,8 @@ PyObject* list_analyses(PyObject* /*module*/, PyObject* /*none*/) {
   });
 }
 
-// use_program(program): where the program is that is installed with the package; what it starts is beside it. The first
-// call of the process counts: interpreters share it.
+// use_program(program): path of the program installed with the package; programs that it starts are beside it. The
+// first call in the process counts, because interpreters share it.
 PyObject* use_program(PyObject* /*module*/, PyObject* program) {
   return guarded([&] {
     static std::once_flag once;
@@ -106,7 +106,7 @@ PyObject* use_program(PyObject* /*module*/, PyObject* program) {
   });
 }
 
-// leave_symbol_files_alone(): for the whole process and for good.
+// leave_symbol_files_alone(): permanently, for the whole process.
 PyObject* leave_symbols(PyObject* /*module*/, PyObject* /*none*/) {
   return guarded([] {
     leave_symbol_files_alone();
@@ -114,8 +114,8 @@ PyObject* leave_symbols(PyObject* /*module*/, PyObject* /*none*/) {
   });
 }
 
-// open(path, with_blocks, rules, progress, python, name): paths are bytes; rules b"" are the built-in ones, and b"" as
-// what results call the file is its path.
+// open(path, with_blocks, rules, progress, python, name): paths are bytes; rules b"" are the built-in ones; name b"" is
+// the path in results.
 PyObject* open_file(PyObject* /*module*/, PyObject* arguments) {
   return guarded([&] {
     PyObject* path = nullptr;
@@ -190,7 +190,7 @@ PyObject* analyze(PyObject* /*module*/, PyObject* arguments) {
   });
 }
 
-// compare(a, b, options): likewise.
+// compare(a, b, options): options are {name: text}.
 PyObject* compare(PyObject* /*module*/, PyObject* arguments) {
   return guarded([&] {
     PyObject* first = nullptr;
@@ -370,7 +370,7 @@ PyObject* rows(PyObject* /*module*/, PyObject* arguments) {
   });
 }
 
-// A capsule that the interface defines: what its consumer did not take is released with it.
+// A capsule defined by the interface: data not taken by its consumer is released with it.
 template <typename Arrow>
 Object arrow_capsule(const char* name, std::unique_ptr<Arrow> filled) {
   const auto destroy = [](PyObject* self) {
@@ -405,7 +405,7 @@ PyObject* arrow_array(PyObject* /*module*/, PyObject* handle) {
   });
 }
 
-// arrow_stream(table, rows_in_batch): 0 is the usual number.
+// arrow_stream(table, rows_in_batch): 0 is the default.
 PyObject* arrow_stream(PyObject* /*module*/, PyObject* arguments) {
   return guarded([&] {
     PyObject* handle = nullptr;

@@ -1,4 +1,4 @@
-// What a module of the stable ABI says of itself when it is imported.
+// Slots for multi-interpreter support of a module of the stable ABI.
 #pragma once
 
 #include <Python.h>
@@ -8,8 +8,8 @@
 
 namespace tidemark::python {
 
-/// Slots of a module whose functions need no GIL for what they share. CPython 3.12 and newer are told that each
-/// interpreter may have its own; older ones refuse what they do not know. `fill` may be null. One set for each module.
+/// Slots of a module whose functions need no GIL for shared state. In CPython 3.12 and newer each interpreter may have
+/// its own GIL; older versions refuse unknown slots. `fill` may be null. One set for each module.
 inline PyModuleDef_Slot* slots_for(int (*fill)(PyObject*)) {
   constexpr int kMultipleInterpreters = 3;  // Py_mod_multiple_interpreters, which the limited API of 3.9 lacks
   void* const own_gil = reinterpret_cast<void*>(2);

@@ -102,7 +102,7 @@ PyObject* log_metric(PyObject* /*module*/, PyObject* const* arguments, Py_ssize_
     TrainingMonitor& monitor = monitor_of(arguments[0]);
     const double value = PyFloat_AsDouble(arguments[2]);
     if (value == -1 && PyErr_Occurred() != nullptr) throw PythonError();
-    // Lends no UTF-8 in 3.9's limited API: a bytes object, some 30 ns.
+    // 3.9's limited API cannot lend UTF-8: a bytes object, some 30 ns.
     const Object name(PyUnicode_AsUTF8String(arguments[1]));
     char* text = nullptr;
     Py_ssize_t size = 0;

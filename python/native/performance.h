@@ -1,5 +1,5 @@
-// The performance monitor for python/tidemark/performance.py, as functions of tidemark._engine. What is told while a
-// program trains returns False where it is not kept.
+// The performance monitor for python/tidemark/performance.py, as functions of tidemark._engine. Logging functions
+// return False if the value is not kept.
 #pragma once
 
 #include <Python.h>

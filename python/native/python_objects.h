@@ -1,4 +1,4 @@
-// CPython's objects by RAII, within the limited API of 3.9.
+// RAII wrappers of CPython objects, within the limited API of 3.9.
 #pragma once
 
 #include <Python.h>
@@ -12,14 +12,14 @@
 
 namespace tidemark::python {
 
-/// Thrown where CPython has set an exception, which the caller of guarded() gets.
+/// Thrown after CPython has set an exception, which the caller of guarded() gets.
 struct PythonError {};
 
 /// Owns one reference; may be null.
 class Object {
  public:
   Object() = default;
-  /// Takes over a new reference. Throws PythonError where there is none.
+  /// Takes over a new reference. Throws PythonError if it is null.
   explicit Object(PyObject* owned) : object_(owned) {
     if (owned == nullptr) throw PythonError();
   }
@@ -67,7 +67,7 @@ inline std::string bytes_of(PyObject* bytes) {
   return {data, static_cast<std::size_t>(size)};
 }
 
-/// UTF-8. TypeError for what is no str.
+/// The UTF-8 of a str. TypeError for other types.
 inline std::string string_of(PyObject* text) {
   return bytes_of(Object(PyUnicode_AsUTF8String(text)).get());
 }
@@ -87,7 +87,7 @@ Object capsule(const char* name, T value) {
   Object made(PyCapsule_New(owned.get(), name, [](PyObject* self) {
     delete static_cast<T*>(PyCapsule_GetPointer(self, PyCapsule_GetName(self)));
   }));
-  owned.release();  // the capsule's from here
+  owned.release();  // owned by the capsule from here on
   return made;
 }
 
@@ -111,7 +111,7 @@ T& from_capsule(PyObject* object, const char* name) {
   throw PythonError();
 }
 
-/// What a function for Python does: no C++ exception gets out of it.
+/// The body of a function for Python: catches all C++ exceptions.
 template <typename Function>
 PyObject* guarded(const Function& function) noexcept {
   try {

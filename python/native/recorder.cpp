@@ -1,8 +1,8 @@
-// tidemark._recorder: what of recording from inside has to be quick, or has to call the library that records.
+// tidemark._recorder: the parts of recording from inside that must be fast, or must call the recording library.
 //
-// mark(), step() and range() cost some ten nanoseconds where nothing records, so they can stay in a program. The
-// library is either in the program from its start (`tidemark run` preloads it), so its functions are found among the
-// program's own, or load() loads it. Nothing here links it.
+// mark(), step() and range() cost some ten nanoseconds without a recording, so they can stay in a program. The library
+// is either in the program from its start (`tidemark run` preloads it), so its functions are found among the program's
+// own, or load() loads it. Nothing here links it.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <dlfcn.h>
@@ -16,12 +16,12 @@
 
 namespace {
 
-// The process's, whichever interpreter finds it; null where it is not loaded.
+// The functions in this process, shared by its interpreters; null if the library is not loaded.
 const tidemark::ControlFunctions* library() {
   return tidemark::control_library();
 }
 
-// Calls with the UTF-8 of a str; false with a Python error. (3.9's limited API has nothing that lends it.)
+// Calls with the UTF-8 of a str; false with a Python error. (3.9's limited API cannot lend it.)
 bool call_with_text(void (*function)(const char*), PyObject* text) {
   PyObject* bytes = PyUnicode_AsEncodedString(text, "utf-8", "replace");
   if (bytes == nullptr) return false;
@@ -64,7 +64,7 @@ struct Range {
   PyObject* name;
 };
 
-// Of each interpreter that imports the module.
+// One for each interpreter that imports the module.
 struct State {
   PyTypeObject* range_type;
   PyObject* step_range;  // one for all steps
@@ -166,7 +166,7 @@ PyObject* connect(PyObject* /*module*/, PyObject* settings) {
 
 PyObject* disconnect(PyObject* /*module*/, PyObject* /*none*/) {
   int ended = 0;
-  Py_BEGIN_ALLOW_THREADS;  // it waits for threads that are recording something, which may need the GIL
+  Py_BEGIN_ALLOW_THREADS;  // it waits for threads that are recording, which may need the GIL
   if (library() != nullptr) ended = library()->disconnect();
   Py_END_ALLOW_THREADS;
   return PyBool_FromLong(ended);

@@ -5,18 +5,18 @@
 
 namespace tidemark::python {
 
-/// watch_machine(kind: str, devices: list[bytes], interval_s: float, interval_name: str, threshold: float,
-/// tracking: bool) -> handle: of a watch that has not begun. kind: the report that is wanted, "profile", "oom", "leak"
-/// or "fragment"; threshold: percent for "oom", MB per minute for "leak", of no meaning for others; tracking: of
-/// "leak". ValueError for what cannot be watched, which calls the interval `interval_name`.
+/// watch_machine(kind: str, devices: list[bytes], interval_s: float, interval_name: str, threshold: float, tracking:
+/// bool) -> handle: a watch that is not started. kind: the report, "profile", "oom", "leak" or "fragment"; threshold:
+/// percent for "oom", MB per minute for "leak", ignored for others; tracking: for "leak". ValueError for invalid
+/// arguments, which names the interval `interval_name`.
 PyObject* watch_machine(PyObject* module, PyObject* arguments);
 PyObject* start_watching(PyObject* module, PyObject* handle);
-/// Waits for what a driver is doing, a second at most.
+/// Waits for a running driver call, at most a second.
 PyObject* stop_watching(PyObject* module, PyObject* handle);
 PyObject* is_watching(PyObject* module, PyObject* handle);
 /// risk_changes(handle) -> list[bytes]: changes of risk since the last call, each as JSON. Never waits.
 PyObject* risk_changes(PyObject* module, PyObject* handle);
-/// watch_report(handle, kind) -> bytes: JSON; kind as watch_machine() has it.
+/// watch_report(handle, kind) -> bytes: JSON; kind: see watch_machine().
 PyObject* watch_report(PyObject* module, PyObject* arguments);
 
 }  // namespace tidemark::python
