@@ -1,9 +1,9 @@
-# How targets are compiled: with which optimization, and with the headers of libraries precompiled, which take most of the
-# time of a small source. Sources include what they use all the same, so that they compile without it (TIDEMARK_PCH=OFF).
+# Compilation of targets: the optimization, and precompiled headers of libraries, which take most of the time of a small
+# source. Sources still include the headers they use, so that they compile without it (TIDEMARK_PCH=OFF).
 option(TIDEMARK_PCH "Precompile the headers of libraries" ON)
 
-# What runs once and briefly: optimizing it further would only take longer to compile. With sanitizers that is all but what the fuzz
-# targets run millions of times.
+# Code that runs once and briefly: optimizing it further would only take longer to compile. With sanitizers this is all
+# code except that which the fuzz targets run millions of times.
 if(TIDEMARK_SANITIZE)
   set(tidemark_quick_options -O0)
   set(tidemark_stage_options -O0)
@@ -63,7 +63,8 @@ function(tidemark_compile target kind)
     return()
   endif()
 
-  # What uses precompiled headers has to be compiled as they are: the same options, definitions and position independence.
+  # Targets that use precompiled headers must be compiled like them: the same options, definitions and position
+  # independence.
   set(precompiled tidemark_precompiled_${kind})
   if(NOT TARGET ${precompiled})
     file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/precompiled/${precompiled}.cpp CONTENT "")
@@ -73,7 +74,7 @@ function(tidemark_compile target kind)
     target_link_libraries(${precompiled} PRIVATE ${libraries} tidemark_options)
     target_precompile_headers(${precompiled} PRIVATE ${headers})
     if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-      # Without it the file holds the time at which it was made, and ccache takes everything that uses it for changed.
+      # Without it the file contains its creation time, and ccache considers everything that uses it changed.
       target_compile_options(${precompiled} PRIVATE "SHELL:-Xclang -fno-pch-timestamp")
     endif()
   endif()

@@ -1,4 +1,4 @@
-# Libraries of the distribution; docs/dependencies.md says why each was chosen.
+# Libraries of the distribution; docs/dependencies.md has the reason for each.
 find_package(PkgConfig REQUIRED)
 if(TIDEMARK_PORTABLE)  # with another C++ runtime than the distribution's libfmt
   find_path(FMT_INCLUDE_DIR fmt/format.h REQUIRED)
@@ -21,16 +21,16 @@ pkg_check_modules(ELF REQUIRED IMPORTED_TARGET libelf)
 pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(NCURSES REQUIRED ncursesw)
 
-# Without the macros of its pkg-config file, which are those of every compilation with glibc anyway.
+# Without the macros of its pkg-config file, which every compilation with glibc has anyway.
 add_library(ncursesw INTERFACE IMPORTED)
 target_link_libraries(ncursesw INTERFACE ${NCURSES_LINK_LIBRARIES})
 
-# Headers alone, without a CMake package.
+# Only headers, without a CMake package.
 find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_builder.hpp REQUIRED)
 add_library(protozero::protozero INTERFACE IMPORTED)
 target_include_directories(protozero::protozero SYSTEM INTERFACE ${PROTOZERO_INCLUDE_DIR})
 
-# For what is loaded into programs that bring other versions of them: tidemark_static_zstd, tidemark_static_lz4.
+# For libraries loaded into programs with other versions of them: tidemark_static_zstd, tidemark_static_lz4.
 foreach(name zstd lz4)
   string(TOUPPER ${name} prefix)
   find_library(TIDEMARK_STATIC_${prefix} lib${name}.a REQUIRED)

@@ -16,7 +16,7 @@ function(tidemark_embed target file name)
   add_custom_command(OUTPUT ${output}
     COMMAND ${CMAKE_COMMAND} -D INPUT=${input} -D NAMESPACE=${namespace} -D NAME=${name} -D OUTPUT=${output} -P ${script}
     DEPENDS ${input} ${script} COMMENT "Embedding ${file}" VERBATIM)
-  # A target of its own, so that it can be made without what the library links.
+  # A separate target, so that it can be made without the libraries that the target links.
   add_custom_target(${target}_${identifier} DEPENDS ${output})
   add_dependencies(tidemark_embedded ${target}_${identifier})
   add_dependencies(${target} ${target}_${identifier})

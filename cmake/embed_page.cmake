@@ -1,5 +1,5 @@
-# Style sheet and script of the HTML report as a C++ source, with the hash by which its Content-Security-Policy allows the
-# script. Run by the build when one of them changes:
+# Style sheet and script of the HTML report as a C++ source, with the script's hash for its Content-Security-Policy. Run
+# by the build when one of them changes:
 #   cmake -D STYLE=page.css -D SCRIPT=page.js -D OUTPUT=page_files.cpp -P embed_page.cmake
 cmake_minimum_required(VERSION 3.25)
 

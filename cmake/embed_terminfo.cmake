@@ -1,4 +1,4 @@
-# Descriptions of terminals as C++ strings, in the form that ncurses takes from the variable TERMINFO. Run by the build:
+# Descriptions of terminals as C++ strings, in the form that ncurses reads from the variable TERMINFO. Run by the build:
 #   cmake -D INFOCMP=/usr/bin/infocmp -D OUTPUT=terminal_descriptions.cpp -P embed_terminfo.cmake
 cmake_minimum_required(VERSION 3.25)
 

@@ -1,7 +1,8 @@
-# What `cmake --install` puts where, apart from the program with its manual page and completion scripts, and the preloaded
-# library: the API meant for others, which is include/tidemark/, and programs that it starts. With find_package(tidemark), a program in C or C++ links
-# tidemark::control and includes <tidemark/control.h>; the functions themselves come with the preloaded library. One in C++17 links
-# tidemark::tidemark, the library of src/cpp_api, and includes the other headers. None of that is in a wheel, but control.h is.
+# Files that `cmake --install` installs, except the program with its manual page and completion scripts, and the
+# preloaded library: the public API, which is include/tidemark/, and programs that it starts. With
+# find_package(tidemark), a program in C or C++ links tidemark::control and includes <tidemark/control.h>; the functions
+# themselves are in the preloaded library. One in C++17 links tidemark::tidemark, the library of src/cpp_api, and
+# includes the other headers. Of these, a wheel contains only control.h.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tidemark)
@@ -26,7 +27,7 @@ foreach(program dp_sgd.py model_config.py)
   install(FILES presets/${program} DESTINATION ${CMAKE_INSTALL_DATADIR}/tidemark/presets)
 endforeach()
 
-# What `tidemark schema` prints.
+# Printed by `tidemark schema`.
 install(DIRECTORY share/schema share/types DESTINATION ${CMAKE_INSTALL_DATADIR}/tidemark)
 
 install(FILES share/grafana/tidemark.json DESTINATION ${CMAKE_INSTALL_DATADIR}/tidemark/grafana)

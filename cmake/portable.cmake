@@ -1,5 +1,5 @@
-# Toolchain of the build that runs on older distributions: zig's clang with glibc's interface of 2.28, its own C++ runtime linked
-# in. scripts/portable.sh makes the folder TIDEMARK_PORTABLE_ROOT: bin/ has the compilers, usr/ the
+# Toolchain of the build that runs on older distributions: zig's clang with glibc's interface of 2.28, with its own C++
+# runtime linked in. scripts/portable.sh makes the folder TIDEMARK_PORTABLE_ROOT: bin/ has the compilers, usr/ the
 # libraries of Debian as archives.
 set(TIDEMARK_PORTABLE ON)
 set(root $ENV{TIDEMARK_PORTABLE_ROOT})
@@ -18,14 +18,14 @@ set(libraries ${root}/usr/lib/${CMAKE_LIBRARY_ARCHITECTURE})
 set(ENV{PKG_CONFIG_LIBDIR} ${libraries}/pkgconfig:${root}/usr/share/pkgconfig)
 set(ENV{PKG_CONFIG_SYSROOT_DIR} ${root})
 set(PKG_CONFIG_ARGN --static)
-file(GLOB Python3_INCLUDE_DIR ${root}/usr/include/python3*)  # any: the modules keep to the limited API
+file(GLOB Python3_INCLUDE_DIR ${root}/usr/include/python3*)  # any version: the modules use the limited API
 
-# Sections that nothing uses are left out, which is half of the libraries.
+# Unused sections are removed, which is half of the libraries.
 set(CMAKE_C_FLAGS_INIT "-ffunction-sections -fdata-sections")
 set(CMAKE_CXX_FLAGS_INIT ${CMAKE_C_FLAGS_INIT})
 foreach(kind EXE SHARED MODULE)
   set(CMAKE_${kind}_LINKER_FLAGS_INIT -Wl,--gc-sections)
 endforeach()
-# What the archives use of a newer glibc.
+# Functions of a newer glibc that the archives use.
 set(CMAKE_C_STANDARD_LIBRARIES ${libraries}/libnewer.a)
 set(CMAKE_CXX_STANDARD_LIBRARIES ${CMAKE_C_STANDARD_LIBRARIES})

@@ -1,4 +1,4 @@
-# One interface target that every target of ours links: warnings, and the sanitizers of the preset.
+# One interface target that all targets of this project link: warnings, and the sanitizers of the preset.
 option(TIDEMARK_WERROR "Treat warnings as errors: for development, with the compilers that CONTRIBUTING.md names" ON)
 add_library(tidemark_options INTERFACE)
 target_compile_options(tidemark_options INTERFACE
@@ -9,7 +9,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   target_compile_options(tidemark_options INTERFACE -Wno-restrict)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # GCC collects its own garbage only above 2 GB (the unit is KiB): an eighth less time to compile, for up to a third more memory.
+  # GCC collects its own garbage only above 2 GB (the unit is KiB): an eighth less time to compile, for up to a third
+  # more memory.
   target_compile_options(tidemark_options INTERFACE --param=ggc-min-heapsize=2000000)
 endif()
 if(TIDEMARK_SANITIZE)
@@ -17,10 +18,10 @@ if(TIDEMARK_SANITIZE)
                          -fno-sanitize-recover=all)
   target_link_options(tidemark_options INTERFACE -fsanitize=${TIDEMARK_SANITIZE})
   if(TIDEMARK_SANITIZE MATCHES "undefined")
-    # A sixth of the time of compiling, for what AddressSanitizer finds too: it ends a program that reads through a null
-    # pointer, past an object's end, or a virtual table that is none.
+    # A sixth of the compile time, for errors that AddressSanitizer finds too: it ends a program that reads through a
+    # null pointer, past an object's end, or through an invalid virtual table.
     target_compile_options(tidemark_options INTERFACE -fno-sanitize=null,object-size,vptr)
-    # Another sixth: only what reads bytes that others wrote could read an object where none can be.
+    # Another sixth: only code that reads untrusted bytes could read an object that does not exist.
     set(has_own_objects $<BOOL:$<TARGET_PROPERTY:TIDEMARK_HAS_OWN_OBJECTS>>)
     target_compile_options(tidemark_options INTERFACE $<${has_own_objects}:-fno-sanitize=alignment>)
   endif()

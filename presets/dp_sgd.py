@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Fine-tunes a causal language model with DP-SGD (Opacus) for a few steps and prints what its phases take on the GPU.
+"""Fine-tunes a causal language model with DP-SGD (Opacus) for a few steps and prints the GPU memory of its phases.
 
-`tidemark sweep --preset dp-sgd` runs this program for every configuration of its matrix. It runs by itself too, on a real GPU or in a plan:
+`tidemark sweep --preset dp-sgd` runs this program for every configuration of its matrix. It also runs by itself, on a real GPU
+or in a plan:
 
     tidemark plan --gpu H100-80GB -- python dp_sgd.py --config config.json --seq_length 256 --batch_size 16 --lora_rank 8
     torchrun --nproc-per-node 2 dp_sgd.py --config config.json --wrap fsdp --clipping ghost
 
-The last line of stdout is "DP_SGD " and a JSON object: for each phase the bytes that PyTorch had allocated at its end and at its peak, and the
-bytes of parameters, gradients and per-sample gradients by component. Needs torch, transformers, peft and opacus. The data are random tokens.
+The last line of stdout is "DP_SGD " and a JSON object: for each phase PyTorch's allocated bytes at its end and at its peak, and
+the bytes of parameters, gradients and per-sample gradients by component. Needs torch, transformers, peft and opacus. The data
+are random tokens.
 """
 
 import argparse
@@ -28,7 +30,7 @@ from torch.utils.data import DataLoader, TensorDataset
 from transformers import AutoConfig, AutoModelForCausalLM
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
-# Which component a parameter belongs to: the first whose words its name has.
+# Components of parameters: the first one with a word in the parameter's name.
 COMPONENTS = {
     "lora": ("lora_",),
     "normalization": ("norm", "ln_"),
@@ -39,12 +41,12 @@ COMPONENTS = {
 
 
 class Phases:
-    """What PyTorch had allocated at the end and at the peak of each phase, in bytes. Phases nest; each is a range of the recording."""
+    """PyTorch's allocated bytes at the end and at the peak of each phase. Phases nest; each is a range of the recording."""
 
     def __init__(self, device):
         self.device = device
         self.seen = {}
-        self.peaks = []  # of the phases that have not ended
+        self.peaks = []  # for the phases that have not ended
         self.recorder = ctypes.CDLL(None)
 
     @contextlib.contextmanager
@@ -78,15 +80,15 @@ def component(name):
 
 
 def tensor_bytes(value):
-    """Of a tensor, of a list of them (Opacus keeps one per backward), or 0 for nothing."""
+    """Bytes of a tensor, of a list of them (Opacus keeps one per backward), or 0 for None."""
     if isinstance(value, (list, tuple)):
         return sum(map(tensor_bytes, value))
-    value = getattr(value, "_local_tensor", value)  # what this rank has of a sharded parameter
+    value = getattr(value, "_local_tensor", value)  # this rank's part of a sharded parameter
     return value.numel() * value.element_size() if isinstance(value, torch.Tensor) else 0
 
 
 def bytes_by_component(model):
-    """{kind: {component: bytes}} of what hangs on the parameters now."""
+    """{kind: {component: bytes}} of the parameters and their gradients now."""
     kinds = {name: defaultdict(int) for name in ("parameters", "gradients", "per_sample_gradients", "summed_gradients")}
     for name, parameter in model.named_parameters():
         place = component(name)
@@ -129,7 +131,7 @@ def wrap(args, model):
 
 
 def train(args, phases, model, optimizer, criterion, loader, device):
-    """Runs the steps; returns the largest bytes by component that were seen before an optimizer step."""
+    """Runs the steps; returns the largest bytes by component seen before an optimizer step."""
     largest = {}
     steps = 0
     with BatchMemoryManager(data_loader=loader, max_physical_batch_size=args.max_physical_batch_size, optimizer=optimizer) as batches:

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Writes the configuration of a Hugging Face model to a file, for the presets of `tidemark sweep`, which run without a network then.
+"""Writes the configuration of a Hugging Face model to a file, for the presets of `tidemark sweep`, which then run without a
+network.
 
     python model_config.py OUTPUT --model_name meta-llama/Meta-Llama-3-8B --needs torch transformers
 
-Needs no GPU and imports no PyTorch. Where something is missing, stdout says what in one line, and the exit code is 1.
+Needs no GPU and imports no PyTorch. If something is missing, stdout names it in one line, and the exit code is 1.
 """
 
 import argparse

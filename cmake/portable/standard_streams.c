@@ -1,5 +1,5 @@
-// Debian's archives are compiled for programs: they reach stderr and stdout at an address of their own program, which a
-// Python module does not have. Here they are as variables of the module, with the values of the C library's.
+// Debian's archives are compiled for programs: they access stderr and stdout at an address in their own program, which
+// a Python module does not have. Here they are variables of the module, with the values of the C library's.
 #include <dlfcn.h>
 #include <stddef.h>
 
