@@ -1,12 +1,12 @@
-"""How fast check_tensors and GradientMonitor read a device's memory, beside a copy within the device.
+"""Speed at which check_tensors and GradientMonitor read a device's memory, compared with a copy within the device.
 
     python bench/anomalies.py [--gib 12] [--rounds 15] [--json FILE]
 
 The tensors have the shapes of a Llama with 7 billion parameters, as many layers as fit into --gib. All ways take turns in one process,
 because devices drift; medians over the rounds, with quartiles. A copy of N bytes within the device moves 2 N. `pass` is the fused
 pass alone, from its first kernel to its last by the device's own clock; `call` is the whole call by the host's clock, names and
-results included; `PyTorch's norm, pass` is what reads where our own kernels cannot be had, and is used for other types. Before
-anything is timed, norms are compared with those of the CPU. It fails where they differ or our kernels do not compile, the pass
+results included; `PyTorch's norm, pass` is used without our own kernels, and for other types. Before
+anything is timed, norms are compared with those of the CPU. It fails if they differ or our kernels do not compile, the pass
 reaches less than 70% of the copy's bandwidth, memory is left behind, or the current device has changed.
 """
 
@@ -26,12 +26,12 @@ from tidemark.model_analysis import fused, fused_kernel
 from tidemark.model_analysis.fused import start_norms
 
 HIDDEN, INNER, WORDS = 4096, 11008, 32000
-#: Elements: around the sizes of loads, blocks and pieces; one large enough that our own kernels are used.
+#: Numbers of elements: around the sizes of loads, blocks and pieces; one large enough for our own kernels.
 SIZES = [0, 1, 7, 8, 9, 15, 255, 2047, 2049, 8191, 8200, 65535, 65536, 65537, 131_073, 300_001, (1 << 25) + 5]
 
 
 def llama_shapes(count):
-    """Of embedding and head, then of layers, up to so many elements."""
+    """Shapes of embedding and head, then of layers, up to this many elements."""
     layer = [(HIDDEN, HIDDEN)] * 4 + [(INNER, HIDDEN)] * 2 + [(HIDDEN, INNER)] + [(HIDDEN,)] * 2
     shapes = [(WORDS, HIDDEN)] * 2
     while sum(math.prod(shape) for shape in shapes + layer) <= count and len(shapes) < 2 + 32 * len(layer):
@@ -40,7 +40,7 @@ def llama_shapes(count):
 
 
 def checked_tensors(dtype):
-    """By name: tensors of all sizes, with values planted in them; many enough for several launches."""
+    """By name: tensors of all sizes, with planted values; enough for several launches."""
     largest = torch.finfo(dtype).max
     found = {}
     for size in SIZES:
@@ -80,11 +80,11 @@ def norm_by_cpu(tensor, order):
 def same(found, expected, order):
     if math.isnan(expected) or math.isinf(expected) or order == math.inf:
         return found == expected or (math.isnan(found) and math.isnan(expected))
-    return math.isclose(found, expected, rel_tol=1e-5, abs_tol=1e-18)  # squares of less are beyond float32
+    return math.isclose(found, expected, rel_tol=1e-5, abs_tol=1e-18)  # squares of smaller values are below float32
 
 
 def wrong_norms(dtype, order):
-    """What differs from the CPU's norms, in words; or why our kernels do not work here."""
+    """Differences from the CPU's norms, in words; or why our kernels do not work here."""
     device = torch.device("cuda", torch.cuda.current_device())
     short = str(dtype).rpartition(".")[2]
     begin = time.perf_counter()
@@ -93,7 +93,7 @@ def wrong_norms(dtype, order):
         compiling = time.perf_counter() - begin
         fused_kernel.norms(torch, kernels, [torch.ones(8, dtype=dtype, device=device)], torch.zeros(1, device=device))
         torch.cuda.synchronize()
-    except Exception as problem:  # whatever it is: it is printed
+    except Exception as problem:  # any exception is printed
         return [f"{short}, order {order}: our kernels do not work: {type(problem).__name__}: {problem}"]
     tensors = checked_tensors(dtype)
     found = fused.norms(list(tensors.values()), order)
@@ -109,7 +109,7 @@ def wrong_norms(dtype, order):
 
 
 def by_device(work):
-    """Seconds between the work's first kernel and its last."""
+    """Seconds between the first and the last kernel."""
     begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
     torch.cuda.synchronize()
     begin.record()
@@ -129,7 +129,7 @@ def by_host(work):
 
 
 def extra_memory(work):
-    """Bytes that are held during the work at most, and after it, beyond those before; and of segments after it."""
+    """Peak extra bytes during the work, and extra bytes and segments after it."""
     torch.cuda.synchronize()
     torch.cuda.reset_peak_memory_stats()
     before, reserved = torch.cuda.memory_allocated(), torch.cuda.memory_reserved()
@@ -155,11 +155,11 @@ def measure(dtype, gib, rounds):
     parameters = [parameter.detach() for parameter in model]
     size = sum(tensor.numel() * width for tensor in parameters)
     for parameter in model:
-        parameter.grad = parameter.detach()  # the same memory: what is read is what counts
+        parameter.grad = parameter.detach()  # the same memory: only reads count
     monitor = tidemark.GradientMonitor(model, log=False)
     source = torch.empty(min(size // 2, 4 << 30), dtype=torch.uint8, device="cuda")
     target = torch.empty_like(source)
-    extra = extra_memory(lambda: tidemark.check_tensors(model, log=False))  # the first call: nothing is cached for it yet
+    extra = extra_memory(lambda: tidemark.check_tensors(model, log=False))  # the first call: nothing is cached yet
     ways = {
         "copy within the device": (by_device, lambda: target.copy_(source), 2 * source.numel()),
         "check_tensors, pass": (by_device, lambda: start_norms(parameters, math.inf), size),

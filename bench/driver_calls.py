@@ -1,11 +1,11 @@
-"""What a subscriber of CUPTI adds to calls of the CUDA driver: one that does nothing, and `tidemark run --driver on`.
+"""The cost that a subscriber of CUPTI adds to calls of the CUDA driver: one that does nothing, and `tidemark run --driver on`.
 
     tidemark run -q -f -o /tmp/calls.tide --driver on -- python bench/driver_calls.py
 
 First Tidemark's recording is switched on and off every few calls, then the callbacks of an empty subscriber; while they
-are off, CUPTI calls nobody. Each turn is compared with the plain one before or after it. Prints the medians for an
+are off, CUPTI calls no subscriber. Each turn is compared with the plain one before or after it. Prints the medians for an
 allocation and for a free: the empty callback's cost is CUPTI's own, the difference is Tidemark's. Needs libcuda and a
-libcupti that PyTorch or LD_LIBRARY_PATH brings.
+libcupti from PyTorch or LD_LIBRARY_PATH.
 """
 
 import argparse
@@ -26,7 +26,7 @@ cuda = ctypes.CDLL("libcuda.so.1")
 address = ctypes.c_uint64()
 out = ctypes.byref(address)
 
-# name: (allocate, its free, bytes, blocks held at one time, their ids for CUPTI)
+# name: (allocate, its free, bytes, live blocks, their ids for CUPTI)
 CALLS = {
     "cuMemAlloc of 512 bytes": (cuda.cuMemAlloc_v2, cuda.cuMemFree_v2, 512, 200, (243, 245)),
     "cuMemAlloc of 64 MiB": (cuda.cuMemAlloc_v2, cuda.cuMemFree_v2, 64 << 20, 20, (243, 245)),
@@ -60,7 +60,7 @@ def turn(allocate, free, size, blocks):
 
 
 def use_device():
-    """A context, and a pool that is never trimmed: otherwise every synchronization takes its memory away."""
+    """A context, and a pool that is never trimmed: otherwise every synchronization releases its memory."""
     check(cuda.cuInit(0))
     handle = ctypes.c_void_p()
     check(cuda.cuDevicePrimaryCtxRetain(ctypes.byref(handle), 0))
@@ -75,7 +75,7 @@ def switch_tidemark(on):
 
 
 def empty_subscriber():
-    """Takes CUPTI from Tidemark; gives the function that switches its callbacks."""
+    """Takes the subscription from Tidemark; returns the function that switches its callbacks."""
     with open("/proc/self/maps") as maps:
         cupti = ctypes.CDLL(next(line.split()[-1] for line in maps if "/libcupti.so" in line))
     subscriber = ctypes.c_void_p()
@@ -90,7 +90,7 @@ def empty_subscriber():
 
 
 def measure(switch, rounds):
-    """name: what it adds to the plain call, (of an allocation, of a free), in ns: all rounds; and the plain times."""
+    """name: the cost added to the plain call, (of an allocation, of a free), in ns: all rounds; and the plain times."""
     figures = {}
     for name, (allocate, free, size, blocks, _) in CALLS.items():
         plain, added = ([], []), ([], [])
@@ -98,7 +98,7 @@ def measure(switch, rounds):
             times = {}
             for on in (index % 2 == 0, index % 2 != 0):
                 switch(on)
-                turn(allocate, free, size, 2)  # whatever switching disturbs is not measured
+                turn(allocate, free, size, 2)  # discards the effects of switching
                 times[on] = turn(allocate, free, size, blocks)
             for which in (0, 1) if index >= 3 else ():
                 plain[which].append(times[False][which])

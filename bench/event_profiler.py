@@ -1,7 +1,7 @@
-"""What a call of the event profiler's record() costs its caller: python bench/event_profiler.py [calls]
+"""The cost of a call of the event profiler's record() for its caller: python bench/event_profiler.py [calls]
 
 Needs the tidemark package on PYTHONPATH; with a GPU (a phantom one will do) events have its counters. Prints microseconds of
-the calling thread's processor time for each call, the least and the median of rounds, with and without a log.
+the calling thread's processor time for each call, the minimum and the median of rounds, with and without a log.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ROUNDS = 20
 
 
 def cost_us(profiler: GPUMemoryProfiler, calls: int) -> tuple[float, float]:
-    """The least and the median of rounds."""
+    """The minimum and the median of rounds."""
     rounds = []
     for _ in range(ROUNDS):
         began = time.thread_time()

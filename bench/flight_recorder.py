@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""What keeping only the last part costs, and that it does not grow: a program that allocates as fast as it can, recorded
+"""The cost of keeping only the last part, and that it does not grow: a program that allocates as fast as it can, recorded
 with and without --keep. Prints events a second, the recorder's processor time an event, and its memory and the disk over time.
 
     bench/flight_recorder.py --tidemark build/release/bin/tidemark --python python --seconds 300 --keep 32MiB
 
-With --rounds both take turns so often, and the medians of the recorder's processor time an event are printed at the end.
+With --rounds both take turns this often, and the medians of the recorder's processor time an event are printed at the end.
 """
 
 import argparse

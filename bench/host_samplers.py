@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What the samples of the host cost: processor time of the recorder's threads while a program with forked workers holds
+"""The cost of the host's samples: processor time of the recorder's threads while a program with forked workers holds
 memory and does nothing. The thread that samples is the one that is not the main thread.
 
     bench/host_samplers.py --tidemark build/release/bin/tidemark --python python --workers 4 --seconds 60

@@ -1,8 +1,8 @@
-// What one event costs inside the user's process: the interposed functions themselves, with a real recorder at the
+// The cost of one event inside the user's process: the interposed functions themselves, with a real recorder at the
 // other end (a thread of this program), real Python frames and real native frames.
 //
-// Times are of batches small enough for the rings; between batches the recorder catches up, untimed. Counter
-// `dropped` must be 0, or the figure is that of an event that was thrown away.
+// Times are of batches small enough for the rings; between batches the recorder catches up, untimed. Counter `dropped`
+// must be 0, otherwise the figure is that of dropped events.
 #include <Python.h>
 #include <benchmark/benchmark.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ using tidemark::process::session;
 
 constexpr int kPairsPerBatch = 4096;
 
-// Everything that was committed has been read.
+// Waits until all committed records were read.
 void wait_for_recorder() {
   while (true) {
     std::size_t used = 0;
@@ -59,7 +59,7 @@ double batch() {
   return elapsed.count() / (2 * kPairsPerBatch);
 }
 
-// Allocations alone: frees carry no stack, so this is what a stack costs.
+// Allocations alone: frees carry no stack, so this is the cost of a stack.
 double allocations() {
   static char blocks[kPairsPerBatch * 16];
   const auto start = std::chrono::steady_clock::now();
@@ -72,8 +72,7 @@ double allocations() {
 
 namespace cuda = tidemark::process::cuda;
 
-/// The two callbacks that CUPTI makes for a call; what CUPTI itself takes for them is measured by
-/// bench/driver_calls.py.
+/// The two callbacks that CUPTI makes for a call; CUPTI's own cost is measured by bench/driver_calls.py.
 template <typename Parameters>
 __attribute__((noinline)) void driver_call(std::uint32_t id, Parameters parameters) {
   std::uint64_t correlation = 0;

@@ -1,10 +1,10 @@
-"""Instructions that recording adds to each event, counted by Valgrind's callgrind: a figure that no other program disturbs.
+"""Instructions that recording adds to each event, counted by Valgrind's callgrind: a figure that other programs do not affect.
 
     cmake --preset bench && cmake --build --preset bench --target tidemark tidemark_preload
     python3 bench/instructions.py build/bench/bin/tidemark [--python PYTHON] [--workload dense] [--steps 100]
 
-In one process as many steps are counted plain (recording paused) and recorded, with Python stacks and attribution, with stacks alone, and
-without either; the difference between two rows is what one part costs. Below each row: instructions of our own code by the folder of its
+In one process the same number of steps is counted plain (recording paused) and recorded, with Python stacks and attribution, with stacks alone, and
+without either; the difference between two rows is the cost of one part. Below each row: instructions of our own code by the folder of its
 source, and those of others (the interpreter, libc) that our code calls.
 """
 
@@ -24,7 +24,7 @@ ROWS = {
     "neither": ["--stacks", "none", "--attribute", "off"],
 }
 SOURCES = re.compile(r".*/src/(.*)/[^/]*$")
-WARM_STEPS = 20  # recorded, so that what is done once for each stack or module is not counted
+WARM_STEPS = 20  # recorded, so that one-time work for each stack or module is not counted
 
 
 def callgrind(*what):
@@ -32,7 +32,7 @@ def callgrind(*what):
 
 
 def run_steps(workload, steps):
-    """In the program that is counted."""
+    """Runs in the counted program."""
     import ctypes
 
     import torch
@@ -57,7 +57,7 @@ def run_steps(workload, steps):
 
 
 class Costs:
-    """Instructions of one dump by the folder of the source; "" where it is not ours."""
+    """Instructions of one dump by the folder of the source; "" if it is not ours."""
 
     def __init__(self, path):
         self.total = 0
@@ -71,13 +71,13 @@ class Costs:
                 of, number, name = named.groups()
                 if name:
                     names[number] = name
-                if not of.startswith("c"):  # a file of what is called is only named here
+                if not of.startswith("c"):  # the file of a called function is only named here
                     found = SOURCES.match(names[number])
                     folder = found[1] if found else ""
             elif line.startswith("calls="):
                 after_call = True
             elif re.match(r"[+*\d-]", line):
-                if not after_call:  # the line after a call is what was called
+                if not after_call:  # the line after a call is the called function's
                     cost = int(line.split()[1])
                     self.by_folder[folder] += cost
                     self.total += cost

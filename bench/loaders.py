@@ -1,18 +1,18 @@
-"""Step time of a loop over batches from the host: PrefetchLoader beside torch's pinned DataLoader, timm, and no copy.
+"""Step time of a loop over batches from the host: PrefetchLoader, torch's pinned DataLoader, timm, and no copy.
 
     PYTHONPATH=build/release/python python bench/loaders.py [--batch 128] [--steps 40] [--rounds 7] [--workers 8] [--json FILE]
 
 Three scenes, with batches of `--batch` images of 3 x 224 x 224:
-  float32         from worker processes, which hand over memory that they have filled before: reading them costs nothing
-  uint8           likewise; converted to float32 on the device, and normalized there, as timm's loader does
-  float32 pinned  from a list of tensors in pinned memory: only the copy to the device is left
+  float32         from worker processes, which send memory filled before: reading costs nothing
+  uint8           the same; converted to float32 on the device, and normalized there, as timm's loader does
+  float32 pinned  from a list of tensors in pinned memory: only the copy to the device remains
 Each way of loading runs a loop without computing (how fast it can be), and one whose step computes `--compute` times as long
 as the slower of PrefetchLoader's batch without computing and the copy from pinned memory. All ways take turns in one process,
 over the same batches; normalizing belongs to each. Medians over the rounds, with quartiles; no round is begun after
 `--seconds`.
 
-It fails where PrefetchLoader, in a scene, takes over 2% longer than the loop that copies nothing, or longer than another loader
-in either loop. timm is measured where it can be imported.
+It fails if PrefetchLoader, in a scene, takes over 2% longer than the loop that copies nothing, or longer than another loader
+in either loop. timm is measured if it can be imported.
 """
 
 import argparse
@@ -29,7 +29,7 @@ from torch.utils.data import DataLoader, Dataset
 
 SHAPE = (3, 224, 224)
 MOST_OVER_NO_COPY = 1.02
-NOISE = 1.01  # between two loaders that do the same
+NOISE = 1.01  # between two equal loaders
 COMPUTING, BARE = "computing", "bare"
 
 
@@ -62,7 +62,7 @@ def by_device(work):
 
 
 class Scene:
-    """The ways to load one sort of batches."""
+    """The ways to load one kind of batch."""
 
     def __init__(self, name, options, dtype, matrix, timm):
         self.name, self.options, self.matrix = name, options, matrix
@@ -117,7 +117,7 @@ class Scene:
             yield self.normalized(images), labels
 
     def reading_s(self):
-        """What a batch takes from the workers to this process, untouched."""
+        """Time for receiving an unchanged batch from the workers in this process."""
         if "pageable" not in self.sources:
             return 0.0
         for _ in self.sources["pageable"]:  # they start, and fill their memory
@@ -139,7 +139,7 @@ class Scene:
         return result
 
     def step_s(self, batches, count):
-        """Mean time of a step, without the first ones, in which what is ready already is handed over."""
+        """Mean time of a step, without the first ones, which get batches that are ready already."""
         began, steps, warmup = 0.0, 0, max(4, self.options.steps // 4)
         for number, (images, _) in enumerate(batches):
             if number == warmup:
@@ -152,9 +152,9 @@ class Scene:
         return (time.perf_counter() - began) / steps
 
     def prepare(self):
-        """Choose how much a step computes; each way has run once then."""
+        """Choose how much a step computes, after each way has run once."""
         self.reading, self.copy = self.reading_s(), self.copy_s()
-        for way in self.ways.values():  # what they allocate once
+        for way in self.ways.values():  # their one-time allocations
             self.step_s(way(), 0)
         bare = {name: self.step_s(way(), 0) for name, way in self.ways.items()}
         slower = max(self.copy, min(value for name, value in bare.items() if name.startswith("PrefetchLoader")))
@@ -191,7 +191,7 @@ class Scene:
             print("  the workers are the slowest here: this says nothing of the loaders")
 
     def failures(self):
-        """Sentences."""
+        """The failures as sentences."""
         found = []
         own = [name for name in self.ways if name.startswith("PrefetchLoader")]
         others = [name for name in self.ways if name not in own and name != "no copy"]
@@ -211,7 +211,7 @@ class Scene:
         return found
 
     def close(self):
-        """End the workers: at the process's end, PyTorch would wait five seconds for each of a pinning loader."""
+        """End the workers: at the process's end, PyTorch would wait five seconds for each worker of a pinning loader."""
         for loader in self.own:
             loader.close()
         for holder in (self.own, self.ways, self.sources):
@@ -241,7 +241,9 @@ def timm_loader():
 
 
 def fitting_batch(options):
-    """The batch, or what shared memory has room for: each worker keeps one of each scene and loader, and a few are under way."""
+    """The batch size, limited by shared memory: each worker keeps one batch of each scene and loader, and a few are in
+    transfer.
+    """
     shared = os.statvfs("/dev/shm")
     image = 4 * SHAPE[0] * SHAPE[1] * SHAPE[2]
     room = shared.f_bavail * shared.f_frsize // 2 // (3 * (options.workers + 2) * image)

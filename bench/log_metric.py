@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What logging a metric costs from Python: PYTHONPATH=build/release/python bench/log_metric.py
+"""The cost of logging a metric from Python: PYTHONPATH=build/release/python bench/log_metric.py
 
-The time of a loop that calls log_metric(), less that of one that calls an empty function; the best of seven.
+The time of a loop that calls log_metric(), less the time of one that calls an empty function; the best of seven.
 """
 
 import timeit

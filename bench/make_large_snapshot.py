@@ -4,8 +4,8 @@
     bench/make_large_snapshot.py lora_python_stacks.pickle.xz lora_x10.pickle --times 10
 
 Each repetition happens after the one before it and starts with nothing allocated: what is alive at the end of a
-repetition is freed, and its segments are given back, before the next begins. The last repetition stays as it is, so that
-the final segments are still true.
+repetition is freed, and its segments are released, before the next begins. The last repetition is unchanged, so that
+the final segments are still right.
 """
 import argparse
 import gzip
@@ -24,7 +24,7 @@ def load(path):
 
 
 def closing_entries(trace, time_us):
-    """What frees every block and segment that is still there after `trace`."""
+    """Entries that free every block and segment left after `trace`."""
     blocks, segments = {}, {}
     for entry in trace:
         action = entry["action"]
@@ -45,12 +45,12 @@ def closing_entries(trace, time_us):
 
 
 def fresh(text):
-    """An object of its own: PyTorch makes this string anew for every entry, and the pickle holds it as often."""
+    """A separate object: PyTorch makes this string again for every entry, and the pickle contains it as often."""
     return text.encode().decode() if len(text) > 1 else text
 
 
 def repetition(trace, shift_us):
-    """The trace, later. Frames are shared with the other repetitions, lists of them only within this one."""
+    """The trace, shifted in time. Frames are shared with the other repetitions, lists of them only within this one."""
     lists = {}
     for entry in trace:
         copy = {**entry, "time_us": entry["time_us"] + shift_us}

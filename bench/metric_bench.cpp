@@ -1,4 +1,4 @@
-// What logging a metric costs: by name, and by a handle; alone, and with other threads on the same metric.
+// The cost of logging a metric: by name, and by a handle; alone, and with other threads on the same metric.
 #include <benchmark/benchmark.h>
 
 #include <cstdint>
@@ -34,7 +34,7 @@ void log_by_handle(benchmark::State& state) {
 }
 BENCHMARK(log_by_handle)->Threads(1)->Threads(2)->Threads(8);
 
-// As many names as there may be.
+// With the maximum number of names.
 void log_among_many(benchmark::State& state) {
   static TrainingMonitor many({});
   static const auto names = [] {

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""How old what a monitor says is, beside a program that makes events fast.
+"""Age of a monitor's values beside a program that makes events fast.
 
     bench/monitor_lag.py [--tidemark build/bench/bin/tidemark] [--paced build/bench/bin/paced_events]
                          [--events 500000] [--seconds 60] [--runs 3]
 
-`paced_events` makes so many allocations and frees a second and keeps 1 GiB more with each second: the bytes that the exporter says
-are allocated tell of which moment they are. The exporter is asked twice a second. Prints of each run the events that the program
-made (fewer than asked for where the machine did not give it the time), the median and the greatest age, what the exporter itself says
-of its lag (tidemark_recording_lag_seconds, none where it has read everything), and its processor time.
+`paced_events` makes this many allocations and frees a second and keeps 1 GiB more with each second: the allocated bytes in the
+exporter's page identify the moment of the value. The page is requested twice a second. Prints for each run the number of events (lower
+than requested on a busy machine), the median and the greatest age, the lag reported by the exporter
+(tidemark_recording_lag_seconds, none if it has read everything), and its processor time.
 """
 
 import argparse

@@ -1,5 +1,5 @@
-// What a native stack costs: walks of 10, 30 and 60 frames with cached rules, one rule worked out anew, and glibc's
-// backtrace() of the same stacks beside them.
+// The cost of a native stack: walks of 10, 30 and 60 frames with cached rules, computing one rule, and glibc's
+// backtrace() of the same stacks for comparison.
 #include <benchmark/benchmark.h>
 #include <execinfo.h>
 

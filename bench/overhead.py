@@ -1,6 +1,6 @@
-"""What recording costs a training step, beside the plain program and PyTorch's own memory history.
+"""The cost of recording for a training step, compared with the plain program and PyTorch's own memory history.
 
-Run it under `tidemark run`; the stacks that are recorded are those of that command:
+Run it under `tidemark run`, which determines the recorded stacks:
 
     tidemark run -q -o /tmp/overhead.tide --stacks python -- python bench/overhead.py --workload dense
 
@@ -8,12 +8,12 @@ Machines drift by tens of percent from minute to minute, so whole runs cannot be
 process and take turns every few steps; each turn is compared with the plain turn of the same round, and the median over
 all rounds is reported with its quartiles and a 95% interval (bootstrap). By three clocks:
 
-- wall: time from the first step to the moment when the device has finished the last one. What else runs on a machine only
-  ever adds to it, so the fastest quarter of the turns of each variant, compared with the plain one's, is reported too.
-- processor: of all of the process's threads, until the last step has returned. Where launching kernels is what takes the
-  time this is what a step costs: the main thread runs the forward pass and the optimizer, a thread of PyTorch the backward
-  pass, and waiting counts for neither (the device is told that threads that wait for it sleep).
-- main thread: of that thread alone. What threads that wait for work by spinning (OpenMP's) burn is left out.
+- wall: time from the first step to the moment when the device has finished the last one. Other programs on the machine only
+  add to it, so the fastest quarter of the turns of each variant, compared with the plain one's, is reported too.
+- processor: of all of the process's threads, until the last step has returned. If launching kernels takes the
+  time, this is the cost of a step: the main thread runs the forward pass and the optimizer, a thread of PyTorch the backward
+  pass, and waiting counts for neither (the device is configured so that threads that wait for it sleep).
+- main thread: only of that thread. Time of threads that wait for work by spinning (OpenMP's) is left out.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def history(stacks):
 
 
 def variants(model, optimizer, peers, trackers):
-    """What a turn of each name runs in."""
+    """The context for a turn of each name."""
     found = {"plain": contextlib.nullcontext, "tidemark": tidemark}
     if peers:
         found["torch history, python stacks"] = lambda: history("python")
@@ -65,7 +65,7 @@ def variants(model, optimizer, peers, trackers):
 
 
 def sleep_while_waiting():
-    """Threads that wait for device 0 sleep instead of spinning. Before PyTorch makes the device's context."""
+    """Makes threads that wait for device 0 sleep instead of spinning. Call it before PyTorch makes the device's context."""
     driver = ctypes.CDLL("libcuda.so.1")
     blocking_sync = 4  # CU_CTX_SCHED_BLOCKING_SYNC
     if driver.cuInit(0) != 0 or driver.cuDevicePrimaryCtxSetFlags_v2(0, blocking_sync) != 0:
@@ -73,7 +73,7 @@ def sleep_while_waiting():
 
 
 def recorder_seconds():
-    """Processor time of the recorder so far: `tidemark run`, whose child this is."""
+    """Processor time of the recorder so far: `tidemark run`, the parent of this process."""
     threads = pathlib.Path(f"/proc/{os.getppid()}/task").glob("*/schedstat")
     return sum(int(thread.read_text().split()[0]) for thread in threads) / 1e9
 
@@ -81,8 +81,8 @@ def recorder_seconds():
 def turn(context, step, steps, synchronize):
     """Seconds a step, by each clock."""
     with context() as tool:
-        after_step = getattr(tool, "reset_mod_stats", lambda: None)  # MemTracker wants to know
-        step()  # whatever switching disturbs is not measured
+        after_step = getattr(tool, "reset_mod_stats", lambda: None)  # needed by MemTracker
+        step()  # discards the effects of switching
         after_step()
         synchronize()
         began = time.perf_counter(), time.process_time(), time.thread_time()
@@ -96,7 +96,7 @@ def turn(context, step, steps, synchronize):
 
 
 def median_interval(values, resamples=2000):
-    """Of the median: 95% of the medians of as many values drawn from these lie between."""
+    """The interval of the median: 95% of the medians of resampled values lie in it."""
     draw = random.Random(0)
     medians = sorted(statistics.median(draw.choices(values, k=len(values))) for _ in range(resamples))
     return [medians[resamples // 40], medians[-1 - resamples // 40]]
@@ -107,7 +107,7 @@ def fastest_quarter(seconds):
 
 
 def compare(ours, plain):
-    """Turns of a variant beside the plain turns of the same rounds, by one clock."""
+    """Turns of a variant compared with the plain turns of the same rounds, by one clock."""
     ratios = [one / other for one, other in zip(ours, plain)]
     low, middle, high = statistics.quantiles(ratios, n=4)
     return {"step_ms": statistics.median(ours) * 1e3, "ratio": middle, "ratio_quartiles": [low, high],

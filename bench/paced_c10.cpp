@@ -1,4 +1,4 @@
-// What paced_events reports to, in PyTorch's place: libc10 with nothing in it but the function that is interposed.
+// Replaces PyTorch for paced_events: a libc10 with only the interposed function.
 #include <cstddef>
 #include <cstdint>
 

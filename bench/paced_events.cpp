@@ -1,12 +1,12 @@
-// A program with so many allocations and frees a second, for so many seconds: what recorders and readers keep up with.
+// A program with a given number of allocations and frees a second, for a given time, to load recorders and readers.
 //
 //   tidemark run -o paced.tide --stacks none -- paced_events 1000000 60
 //   tidemark run -o paced.tide --stacks none -- paced_events 500000 60 1073741824
 //
-// 10,000 blocks are alive at a time; the oldest is freed for each that is allocated. With a third argument, so many
-// bytes more are allocated each second and stay, so that what a monitor says is allocated tells of which second it is
+// 10,000 blocks are alive at a time; the oldest is freed for each allocation. With a third argument, this many more
+// bytes are allocated each second and stay, so that the allocated bytes shown by a monitor identify the second
 // (bench/monitor_lag.py), and the bytes allocated before the first second are printed with its time (CLOCK_MONOTONIC,
-// seconds). Prints at the end how many events it made.
+// seconds). Prints the number of events at the end.
 #include <time.h>
 
 #include <cstddef>

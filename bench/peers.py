@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tidemark beside memray, torch's profiler, pytest-memray and Accelerate's estimator: the same programs under each, and what is true.
+"""Compares Tidemark with memray, torch's profiler, pytest-memray and Accelerate's estimator, on the same programs with known truth.
 
     scripts/setup.sh --python            # memray, Accelerate, transformers and peft in ~/.cache/tidemark/python-tools
     python=~/.cache/tidemark/python-tools/bin/python
@@ -8,13 +8,13 @@
 
 peaks   bytes at the peak: memray's, the profiler's, Tidemark's, and those of the tensors' storages
 times   processor time of a training step, of starting to record, and of the whole command (with `tidemark run`, not with the
-        recorder that tidemark.record() starts, which is no child)
+        recorder that tidemark.record() starts, which is not a child)
 files   size of the results, and processor time of reading them
-tests   pytest-memray's limit_memory and ours
+tests   pytest-memray's limit_memory and Tidemark's
 models  Accelerate's estimates, analyze_model and `tidemark model`, on models whose storages are added up (bench/peers_models.py)
 
 Processor time is user and system time, of the process and, for commands, of all its children. Tools take turns, round by round,
-and medians are given: what else runs on the machine changes processor time by some percent too, wall time by factors.
+and medians are given: other programs on the machine change processor time by some percent, wall time by factors.
 """
 
 import argparse
@@ -41,7 +41,7 @@ INSIDE = {"tidemark.record()": "tidemark", "memray.Tracker": "memray", "torch.pr
 
 
 def run(command, accepted=(0,), **options):
-    """What it printed on stdout, and its processor seconds with those of its children."""
+    """Its stdout, and its processor seconds including its children."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, **options)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -60,7 +60,7 @@ class Bench:
         return self.folder / re.sub(r"\W+", "_", f"{tool} {workload}")
 
     def program(self, tool, workload, steps=None):
-        """Runs it once under the tool: what it measured of itself, with `command`, its processor seconds."""
+        """Runs it once under the tool: its own measurements, with `command`, its processor seconds."""
         file = self.output(tool, workload)
         words = [HERE / "peers_program.py", workload, "--steps", steps or STEPS[workload]]
         command = [sys.executable, *words]
@@ -75,7 +75,7 @@ class Bench:
         printed, seconds = run(command)
         return {**json.loads(printed.splitlines()[-1]), "command": seconds}
 
-    # What each says is true.
+    # The true values by each tool.
 
     def by_memray(self, file, lines):
         import memray
@@ -182,7 +182,9 @@ class Bench:
             table(f"Files, `{workload}`, {steps} steps", head, rows)
 
     def tests(self):
-        """One test holds 160 MiB of tensors at its peak and ends with 64; the limit is what each says it needs, found from the failure."""
+        """One test holds 160 MiB of tensors at its peak and ends with 64; the limit is the need reported by each tool in its
+        failure.
+        """
         test = self.folder / "test_peak.py"
         test.write_text(
             "import pytest, torch\n\n{mark}\ndef test_peak():\n"

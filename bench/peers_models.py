@@ -1,8 +1,8 @@
-"""Accelerate's estimates beside analyze_model and `tidemark model`: a table, for bench/peers.py.
+"""Accelerate's estimates compared with analyze_model and `tidemark model`: a table, for bench/peers.py.
 
     PYTHONPATH=build/release/python python bench/peers_models.py build/release/bin/tidemark FOLDER
 
-What is true: the bytes of the storages of a model's parameters and buffers, each storage once. FOLDER takes files of weights.
+The truth: the bytes of the storages of a model's parameters and buffers, each storage once. FOLDER is for files of weights.
 """
 
 import argparse
@@ -38,7 +38,7 @@ def tied():
 
 
 def one_flat_storage():
-    """Parameters that are views of one, as fused optimizers, FSDP and cuDNN's LSTM lay them out; one part belongs to two."""
+    """Parameters that are views of one storage, as in fused optimizers, FSDP and cuDNN's LSTM; one part belongs to two."""
     model = nn.Sequential(nn.Linear(512, 512, bias=False), nn.Linear(512, 512, bias=False))
     flat = torch.zeros(512 * 512 + 512 * 256)
     model[0].weight = nn.Parameter(flat[: 512 * 512].view(512, 512))
@@ -69,7 +69,7 @@ def seven_billion():
 
 
 def seven_billion_as_the_command():
-    """As `accelerate estimate-memory` makes it, where the configuration on the hub names no class of its own: AutoModel, float32."""
+    """As `accelerate estimate-memory` makes it if the configuration on the hub names no class: AutoModel, float32."""
     with accelerate.init_empty_weights():
         return transformers.AutoModel.from_config(transformers.LlamaConfig(**SEVEN_BILLION), dtype=torch.float32)
 
@@ -92,7 +92,7 @@ def storages(tensors):
 
 
 def median_milliseconds(function, model):
-    """Of five calls, processor time."""
+    """The median of five calls, processor time."""
     taken = []
     for _ in range(5):
         began = time.process_time()
@@ -102,8 +102,8 @@ def median_milliseconds(function, model):
 
 
 def of_the_file(program, model, file):
-    """Bytes of the weights that safetensors saves as the file has them, as `tidemark model` says, and its milliseconds; None where
-    safetensors refuses the model.
+    """Bytes of the weights in the file saved by safetensors, from `tidemark model`, and its milliseconds; None if safetensors
+    refuses the model.
     """
     try:
         save_model(model, str(file))
@@ -137,8 +137,8 @@ def row(program, folder, name, make):
 
 
 def training_row(program, folder, python, workload):
-    """The peak of some steps on a GPU that is not there, by Tidemark and by PyTorch's allocator, beside what Accelerate estimates for
-    the same model, which it takes in float32.
+    """The peak of some steps on a simulated GPU, by Tidemark and by PyTorch's allocator, and Accelerate's estimate for the same
+    model, which assumes float32.
     """
     size = calculate_maximum_sizes(WORKLOADS[workload](torch.device("meta"))[0].to(torch.float32))[0]
     recording = folder / "plan.tide"

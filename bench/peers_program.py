@@ -1,9 +1,9 @@
-"""The programs that bench/peers.py runs under each tool; prints what it measured of itself as JSON, with what the tensors are.
+"""The programs that bench/peers.py runs under each tool; prints its own measurements as JSON, with the tensors' sizes.
 
     python bench/peers_program.py wide --steps 10 --tool profiler --output trace.json
 
---tool starts one from inside; none is what `tidemark run` and `memray run` are given. `--tool storages` adds up the storages of all
-tensors that live, as PyTorch's dispatcher hands them out (slow: not for timing).
+--tool starts one from inside; without it, run the program under `tidemark run` or `memray run`. `--tool storages` adds up the storages
+of all live tensors, as created by PyTorch's dispatcher (slow: not for timing).
 """
 
 import argparse
@@ -24,8 +24,8 @@ CLOCKS = time.perf_counter, time.process_time
 
 
 class StorageSum(TorchDispatchMode):
-    """Bytes of the storages that live, each once, from the operator that makes one until Python's object of it is gone; at the
-    peak also by the line of workloads.py that asked for them.
+    """Bytes of the live storages, each once, from the operator that makes one until its Python object is gone; at the peak also
+    by the requesting line of workloads.py.
     """
 
     def __init__(self):

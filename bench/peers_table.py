@@ -1,4 +1,4 @@
-"""Tables in Markdown, as docs/performance.md and bench/results have them."""
+"""Tables in Markdown, in the format of docs/performance.md and bench/results."""
 
 
 def cell(value):

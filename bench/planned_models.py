@@ -1,4 +1,4 @@
-"""Programs for measuring what a plan takes: a 12-layer Llama with LoRA for three steps, or a 70-billion-parameter Llama built on the device.
+"""Programs for measuring the cost of a plan: a 12-layer Llama with LoRA for three steps, or a 70-billion-parameter Llama built on the device.
 
     tidemark plan --gpu H200 --steps 0 -- python bench/planned_models.py lora
     tidemark plan --gpu H200 --steps 0 -- python bench/planned_models.py 70b

@@ -30,8 +30,9 @@ def time_bulk(data, rounds=60):
 
 
 def chain_of_functions(count):
-    """The first of `count` functions that call each other, each with a code object of its own as in real programs. The
-    last one measures."""
+    """The first of `count` functions that call each other, each with its own code object as in real programs. The last one
+    measures.
+    """
     scope = {"f%d" % (count - 1): lambda: library.probe_time_walk(200000, 128)}
     exec("".join("def f%d():\n    return f%d()\n" % (level, level + 1) for level in range(count - 1)), scope)
     return scope["f0"]

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Processor time of tidemark.read() and .summary() beside the commands that read the same file, in turns.
+"""Processor time of tidemark.read() and .summary() compared with the commands that read the same file, in turns.
 
     PYTHONPATH=build/release/python bench/read_from_python.py build/release/bin/tidemark large.pickle --rounds 7
 
-Python's own start is left out; importing the package and its engine is shown apart.
+Python's own start is left out; importing the package and its engine is shown separately.
 """
 
 import argparse

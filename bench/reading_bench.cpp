@@ -1,8 +1,8 @@
-// How fast recordings are read: everything that `tidemark summary` does, the full store of the other commands, and
-// whose memory each block is.
+// Speed of reading recordings: everything that `tidemark summary` does, the full store of the other commands, and the
+// owner of each block.
 //
-// The recording looks like training on one GPU: a few hundred blocks stay, each step allocates activations on the way
-// forward and frees them on the way back, from some 200 different stacks of 30 frames.
+// The recording looks like training on one GPU: a few hundred blocks stay, each step allocates activations in the
+// forward pass and frees them in the backward pass, from some 200 different stacks of 30 frames.
 #include <benchmark/benchmark.h>
 #include <unistd.h>
 
@@ -36,7 +36,7 @@ constexpr std::uint64_t kEvents = kParameters + kSteps * kActivations * 2;
   std::exit(1);
 }
 
-// A module for each stack where it is known whose memory blocks are.
+// A module for each stack if blocks have owners.
 std::vector<StackId> make_stacks(TraceWriter& writer, bool attributed) {
   std::vector<StackId> stacks;
   NnModuleId root;
@@ -100,7 +100,7 @@ class Writer {
   }
 
  private:
-  // Every fourth block is a backward pass's.
+  // Every fourth block belongs to a backward pass.
   void number_node() {
     event_.sequence = ++sequence_;
     event_.node = sequence_ % 4 == 0 ? node_ : AutogradNodeId{};

@@ -1,4 +1,4 @@
-// How fast PyTorch snapshots are read, and how much memory that takes; and how fast their traces are replayed.
+// Speed and memory of reading PyTorch snapshots; and speed of replaying their traces.
 //
 //   bench/make_large_snapshot.py lora_python_stacks.pickle.xz large.pickle
 //   TIDEMARK_SNAPSHOT=large.pickle snapshot_bench
@@ -49,7 +49,7 @@ void read(benchmark::State& state) {
 }
 BENCHMARK(read)->Unit(benchmark::kMillisecond)->UseRealTime();
 
-/// As little as a sink can do.
+/// A minimal sink.
 class Calls : public ReplaySink {
  public:
   void segment_reserved(const ReplaySegment&, const TracePosition&, const MemoryTotals&) override { ++count; }

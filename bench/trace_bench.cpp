@@ -25,7 +25,8 @@ constexpr std::uint32_t kStacks = 90;
 constexpr int kLayers = 12;
 constexpr int kBlocksOfALayer = 160;
 
-/// Best fit, lowest address first, in one segment that grows; free neighbours merge. As PyTorch's, without streams.
+/// Best fit, lowest address first, in one segment that grows; free neighbours are merged. Like PyTorch's, without
+/// streams.
 class BestFit {
  public:
   std::uint64_t allocate(std::uint64_t size) {
@@ -109,7 +110,7 @@ class TrainingLoop {
         }
       }
     }
-    // Backward: what was saved dies in reverse, each death beside a gradient's short life.
+    // Backward: saved blocks die in reverse order, each with a short-lived gradient.
     while (!saved.empty()) {
       const Block gradient = allocate(saved.back().size, kStacks - 1);
       free(saved.back());

@@ -1,4 +1,4 @@
-"""PyTorch's own tools that say whose memory it is, as their documentation uses them, and where that fails, as near as it can be."""
+"""PyTorch's own tools for memory by owner, used as in their documentation, or as near as possible."""
 
 import torch
 
@@ -9,10 +9,10 @@ class NoHook:
 
 
 def memory_tracker(model, optimizer):
-    """A context: torch.distributed._tools.mem_tracker.MemTracker of what is there already.
+    """A context: torch.distributed._tools.mem_tracker.MemTracker for existing tensors.
 
     It registers gradient hooks on frozen parameters too, which PyTorch refuses (2.11: "cannot register a hook on a tensor that
-    doesn't require gradient"). So that LoRA can be compared at all, frozen parameters count as having their hooks.
+    doesn't require gradient"). To make LoRA comparable, frozen parameters count as having their hooks.
     """
     from torch.distributed._tools.mem_tracker import MemTracker
 
@@ -25,6 +25,6 @@ def memory_tracker(model, optimizer):
 
 
 def memory_profiler():
-    """A context: torch.profiler with what its memory timeline needs."""
+    """A context: torch.profiler with the options for its memory timeline."""
     kinds = torch.profiler.ProfilerActivity
     return torch.profiler.profile(activities=[kinds.CPU, kinds.CUDA], profile_memory=True, record_shapes=True, with_stack=True)

@@ -1,4 +1,4 @@
-"""The programs whose steps are measured."""
+"""The measured programs."""
 
 import os
 import sys
@@ -59,7 +59,7 @@ def example(device):
 
 
 def huggingface_llama(device):
-    """A 12-layer Llama of Hugging Face, small enough that launching kernels is what takes the time. All of it is trained."""
+    """A 12-layer Llama of Hugging Face, small enough that launching kernels takes the time. All of it is trained."""
     from transformers import LlamaConfig, LlamaForCausalLM
 
     config = LlamaConfig(
@@ -75,7 +75,7 @@ def huggingface_llama(device):
 
 
 def huggingface_lora(device):
-    """LoRA (r=16) on the same."""
+    """LoRA (r=16) on the same model."""
     from peft import LoraConfig, get_peft_model
 
     targets = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]

@@ -1,12 +1,11 @@
-// Runs all monitors over labelled runs and prints how well they did.
+// Runs all monitors over labelled runs and prints their scores.
 //
 //   detectors_bench [--seed N] [--seeds N] [--runs N] [--kind NAME] [--recorded FILE] [--wrong] [--fit]
 //
-// --seed N: of the generated runs; --seeds N: so many from it on. Thresholds were chosen on the seeds 1
-// to 36; the published tables are of others. --runs N: of each generated kind. --kind: only that one. --recorded: a
-// file of recorded runs, instead of generated ones too where --runs is 0. --wrong: what each monitor got wrong, run by
-// run.
-// --fit: the table of confidences in calibration.cpp.
+// --seed N: of the generated runs; --seeds N: this many from it on. Thresholds were chosen on the seeds 1 to 36; the
+// published tables use others. --runs N: of each generated kind. --kind: only that one. --recorded: a file of recorded
+// runs, in addition to generated ones unless --runs is 0. --wrong: the errors of each monitor, run by run. --fit: the
+// table of confidences in calibration.cpp.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,7 +24,7 @@
 namespace tidemark::detectors {
 namespace {
 
-constexpr double kMaxConfident = 0.999;  // of a few runs, whose assessments look alike
+constexpr double kMaxConfident = 0.999;  // for a few runs with similar assessments
 
 struct Arguments {
   std::uint64_t seed = 1001;
@@ -118,7 +117,7 @@ void print_calibration(const Calibration& calibration) {
   }
 }
 
-// A few assessments say little: half of one is taken to be wrong (Laplace's rule for small numbers).
+// A few assessments give little evidence: half of one is assumed to be wrong (Laplace's rule for small numbers).
 void print_fit(const Calibration& calibration) {
   std::puts("constexpr double kRight[4][kEvidenceClasses] = {");
   for (const auto& level : calibration.cells) {

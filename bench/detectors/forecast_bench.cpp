@@ -1,4 +1,4 @@
-// How long an assessment takes, and how much memory the history of one series has.
+// Time of an assessment, and memory of the history of one series.
 #include <benchmark/benchmark.h>
 
 #include <cmath>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::uint64_t kLimit = std::uint64_t{80} << 30;
 
-// Ten a second: a sawtooth of steps whose peaks grow, the shape that takes longest.
+// Ten a second: a sawtooth of steps with growing peaks, the slowest shape.
 UsageSample sample_at(std::int64_t index) {
   const double time = static_cast<double>(index) / 10;
   const double share = 0.3 + 0.1 * std::fmod(time, 1.7) / 1.7 + 0.00005 * time + 0.001 * std::sin(time * 12.9898);
@@ -41,7 +41,7 @@ void find_growth(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(detector.assess());
 }
 
-// Of so many samples.
+// With this many samples.
 void history(benchmark::State& state) {
   for (auto _ : state) {
     UsageHistory history;

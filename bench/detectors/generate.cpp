@@ -15,7 +15,7 @@ namespace {
 
 using Make = void (*)(Training& training, Random& random);
 
-// What any run may have.
+// Properties that any run may have.
 Training any_training(Random& random) {
   constexpr double kGiB = 1 << 30;
   Training t;
@@ -36,7 +36,7 @@ Training any_training(Random& random) {
   return t;
 }
 
-// What may come with anything else, but not what would hide it: memory does not come near the limit by it.
+// Disturbances that may accompany anything else, but do not hide it: they do not bring memory near the limit.
 void disturb(Training& t, Random& random) {
   if (random.chance(0.35)) t.length_spread = random.uniform(0.05, 0.6);
   if (random.chance(0.25)) t.micro_batches = random.integer(2, 8);
@@ -69,7 +69,7 @@ double begin_of(Training& t, Random& random) {
   return t.grows_from;
 }
 
-// Of a leak, in a second: fast and medium ones reach the limit, slow ones do not within an hour after the end.
+// Growth per second of a leak: fast and medium ones reach the limit, slow ones do not within an hour after the end.
 enum class Slope : std::uint8_t { fast, medium, slow };
 double speed_of(Slope slope, Training& t, Random& random) {
   const double from = begin_of(t, random);
@@ -83,12 +83,12 @@ double speed_of(Slope slope, Training& t, Random& random) {
   return room / seconds;
 }
 
-// What each step leaves, of a size that varies.
+// Bytes left by each step, of variable size.
 std::function<double(int, double)> losses_from(double from, double per_step, double varies, Random& random) {
   return [=, &random](int, double now) { return now < from ? 0 : per_step * (1 + varies * random.normal()); };
 }
 
-// What is added since the time before, where `held` is what is there by a time.
+// The bytes added since the previous time; `held` gives the bytes held at a time.
 template <typename Held>
 auto additions_to(Held held) {
   return [held, before = 0.0](double now) mutable {
@@ -97,7 +97,7 @@ auto additions_to(Held held) {
   };
 }
 
-// The five mistakes leave memory at different times and in different amounts; `speed` is what each leaves in a second.
+// The five mistakes leave memory at different times and in different amounts; `speed` is the amount per second.
 enum class Mistake : std::uint8_t { losses, containers, hooks, caches, metrics };
 void leak(Training& t, Random& random, Mistake mistake, Slope slope) {
   if (t.duration < 600) t.duration += 600;
@@ -139,7 +139,7 @@ void leaks(Training& t, Random& random) {
   leak(t, random, mistake, slope);
 }
 
-// At one rate from the first step on, until the memory is full within one and a half minutes.
+// At a constant rate from the first step on, until the memory is full within one and a half minutes.
 void leaks_rapidly(Training& t, Random& random) {
   t.attached_after = 0;
   t.seconds_per_step = random.log_uniform(0.05, 1);
@@ -203,7 +203,7 @@ void accumulation(Training& t, Random& random) {
   disturb(t, random);
   t.micro_batches = random.integer(2, 32);
 }
-// A cache that finds more and more of what it is asked for.
+// A cache with an increasing hit rate.
 void cache_fills(Training& t, Random& random) {
   disturb(t, random);
   const double from = begin_of(t, random);
@@ -215,13 +215,13 @@ void cache_fills(Training& t, Random& random) {
     return now < from || !random.chance(misses) ? 0.0 : additions(now);
   };
 }
-// At one rate until it is full, which is below the limit.
+// At a constant rate until it is full, which is below the limit.
 void fill(Training& t, double size, double time) {
   const double from = t.grows_from;
   auto additions = additions_to([=](double now) { return size * std::clamp((now - from) / time, 0.0, 1.0); });
   t.grows = [=](int, double now) mutable { return additions(now); };
 }
-// A data set that is loaded bit by bit, a replay buffer.
+// A data set that is loaded gradually, or a replay buffer.
 void fills_slowly(Training& t, Random& random) {
   disturb(t, random);
   begin_of(t, random);
@@ -322,7 +322,7 @@ LabelledRun generate(std::string_view name, std::uint64_t seed, std::uint64_t nu
   LabelledRun run = simulate(training, random);
   run.kind = name;
   run.leaks = kind->leaks;
-  // What an allocator reserves grows with its largest batches and with a leak alike.
+  // An allocator's reserved memory grows the same way with larger batches and with a leak.
   if (training.batch_size && training.view != View::allocated) run.leaks = Leaks::undecidable;
   return run;
 }

@@ -1,4 +1,4 @@
-// A run of a program of which it is known how it went on: what monitors are measured with.
+// A run of a program with a known outcome, for measuring monitors.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,12 @@ struct LabelledRun {
   std::string kind;
   std::vector<UsageSample> samples;
   std::uint64_t limit_bytes = 0;
-  /// When a request could not be met, in seconds as the samples' times: in the run (it ends there), or after its end
-  /// where it had gone on. None: not within an hour after its end.
+  /// When a request failed, in seconds as in the samples: in the run (which ends there), or after its end if it had
+  /// continued. std::nullopt: not within an hour after its end.
   std::optional<double> limit_at;
   bool ran_out = false;  ///< limit_at is in the run
   Leaks leaks = Leaks::no;
-  double grows_from = 0;  ///< seconds; where what leaks or reaches the limit begins
+  double grows_from = 0;  ///< seconds; the beginning of the growth that leaks or reaches the limit
   double seconds_per_step = 0;
 
   [[nodiscard]] double begin() const { return static_cast<double>(samples.front().time_ns) / kNanosecondsPerSecond; }

@@ -4,7 +4,7 @@
     make_recorded.py --tidemark BUILD/bin/tidemark --data SHARED/data --python PYTHON_WITH_TORCH OUTPUT.csv.xz
 
 Three sources: the allocator's events of 48 training configurations on an H200 (runs_h200: three steps; the last one is played
-again and again, a step in 2 s), PyTorch's snapshots of six programs there (played 40 times slower: about a second a step),
+repeatedly, a step in 2 s), PyTorch's snapshots of six programs there (played 40 times slower: about a second a step),
 and mistakes.py beside this file on a phantom GPU (played so that each step takes a second). Each gives two series:
 allocated with its peaks, and reserved.
 """
@@ -21,7 +21,8 @@ from pathlib import Path
 
 KIB = 1024
 SAMPLE_S = 0.5
-# Kind, whether it leaks in the sense of the benchmark (reserved memory cannot tell larger batches from a leak), steps, memory.
+# Kind, whether it leaks in the sense of the benchmark (reserved memory cannot distinguish larger batches from a leak), steps,
+# memory.
 PHANTOM = [
     ("healthy", "no", 400, "2GiB"),
     ("variable_length", "no", 400, "2GiB"),
@@ -38,7 +39,7 @@ SNAPSHOTS = ["healthy", "varlen", "varlen_expandable", "varlen_max_split_64", "l
 
 
 def thin(points, end):
-    """(seconds, bytes) that changed then -> rows of (ms, used, most since the row before), KiB, until `end` seconds."""
+    """Changes (seconds, bytes) -> rows of (ms, used, peak since the previous row), KiB, until `end` seconds."""
     rows, place, used = [], 0, 0
     for index in range(1, int(end / SAMPLE_S) + 1):
         now, most = index * SAMPLE_S, used
@@ -60,7 +61,9 @@ def write(out, name, limit, leaks, rows, *, limit_at=None, grows_from=None, step
 
 
 def repeating(events):
-    """(begin, end) of the last step: events that return to the memory before them, and end as those before them do; or None."""
+    """(begin, end) of the last step: events that return to the memory before them, and end like the events before them; or
+    None.
+    """
     sizes = [size for size, _ in events]
     for end in range(len(sizes), len(sizes) * 3 // 4, -1):
         ending = sizes[end - 40 : end]
@@ -147,7 +150,7 @@ def add_snapshots(out, tidemark, data, folder):
 
 
 def in_steps(time, ends):
-    """A time as a number of steps: each takes a second then."""
+    """A time as a number of steps: each then takes a second."""
     step = bisect.bisect_left(ends, time)
     begin = ends[step - 1] if step else 0
     return step + (time - begin) / (ends[step] - begin)
@@ -189,7 +192,7 @@ def add_phantom(out, tidemark, python, folder):
         size = float(memory.removesuffix("GiB")) * 2**30
         if told[
             "out_of_memory"
-        ]:  # the limit is what the allocator had when it got no more: context and libraries have the rest
+        ]:  # the limit is the allocator's memory when it got no more: context and libraries have the rest
             size = max(reserved for _, _, reserved in points)
         add_timeline(
             out,

@@ -1,4 +1,4 @@
-"""A training loop on a GPU, phantom or not, with a usual mistake or none: mistakes.py KIND STEPS.
+"""A training loop on a GPU, phantom or not, with a common mistake or none: mistakes.py KIND STEPS.
 
 Prints as JSON the step at which the mistake began, whether memory ran out, and when each step ended, in ns since the first
 allocation.

@@ -1,4 +1,4 @@
-// What is measured: ours, and the two simple methods that everyone uses.
+// The measured monitors: Tidemark's, and two simple methods in common use.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace tidemark::detectors {
 
 struct Verdict {
   bool runs_out = false;                     ///< an alarm
-  std::optional<double> seconds;             ///< to the limit, where it says
-  std::optional<RiskAssessment> assessment;  ///< ours
+  std::optional<double> seconds;             ///< to the limit, if predicted
+  std::optional<RiskAssessment> assessment;  ///< Tidemark's only
   bool leaks = false;
 };
 
@@ -29,10 +29,10 @@ class Monitor {
 
 /// An alarm is a high or critical risk; a leak is one that the growth detector finds from the samples.
 [[nodiscard]] std::unique_ptr<Monitor> our_monitor();
-/// The line through the last ten samples (least squares): an alarm where it reaches the limit within the horizon of
-/// ours, a leak where it grows by 10 MB a minute.
+/// The line through the last ten samples (least squares): an alarm if it reaches the limit within Tidemark's horizon, a
+/// leak if it grows by 10 MB a minute.
 [[nodiscard]] std::unique_ptr<Monitor> slope_monitor();
-/// An alarm at 85% of the limit. It knows no leaks.
+/// An alarm at 85% of the limit. It does not detect leaks.
 [[nodiscard]] std::unique_ptr<Monitor> threshold_monitor();
 
 }  // namespace tidemark::detectors

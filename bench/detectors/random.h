@@ -1,4 +1,4 @@
-// Random numbers that are the same for a seed on every machine; the distributions of <random> are not.
+// Random numbers that are equal for a seed on every machine; the distributions of <random> are not.
 #pragma once
 
 #include <cmath>
@@ -16,7 +16,7 @@ class Random {
   double uniform(double low = 0, double high = 1) {
     return low + (high - low) * static_cast<double>(engine_() >> 11) * 0x1p-53;
   }
-  /// Each factor is as likely: for what ranges over magnitudes.
+  /// Equal probability for each factor: for values that range over magnitudes.
   double log_uniform(double low, double high) { return std::exp(uniform(std::log(low), std::log(high))); }
   bool chance(double probability) { return uniform() < probability; }
   int integer(int low, int high) { return low + static_cast<int>(uniform() * (high - low + 1)); }

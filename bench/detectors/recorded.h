@@ -9,9 +9,9 @@
 
 namespace tidemark::detectors {
 
-/// Reads what make_recorded.py wrote (.csv.xz): a line "run,NAME,LIMIT_KIB,LEAKS,LIMIT_AT_MS,GROWS_FROM_MS,STEP_MS",
-/// empty where there is none, before lines of "TIME_MS,USED_KIB,PEAK_KIB". Fails where the file cannot be read or a
-/// line is not as that.
+/// Reads the output of make_recorded.py (.csv.xz): a line "run,NAME,LIMIT_KIB,LEAKS,LIMIT_AT_MS,GROWS_FROM_MS,STEP_MS",
+/// with empty fields for missing values, before lines of "TIME_MS,USED_KIB,PEAK_KIB". Fails if the file cannot be read
+/// or a line has another form.
 [[nodiscard]] Result<std::vector<LabelledRun>> read_recorded(const std::string& path);
 
 }  // namespace tidemark::detectors

@@ -1,4 +1,4 @@
-// How well a monitor did on labelled runs.
+// Scores of a monitor on labelled runs.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace tidemark::detectors {
 
-/// Of assessments with a confidence, by level and class of evidence.
+/// Calibration of assessments with a confidence, by level and class of evidence.
 struct Calibration {
   struct Cell {
     std::uint64_t assessments = 0;
@@ -22,42 +22,42 @@ struct Calibration {
     double confidence = 0;  ///< sum
   };
   std::array<std::array<Cell, kEvidenceClasses>, 4> cells = {};
-  std::uint64_t intervals = 0;  ///< of the time to the limit, at alarms on runs of which that time is known
-  std::uint64_t inside = 0;     ///< of those that the true time was in
+  std::uint64_t intervals = 0;  ///< of the time to the limit, at alarms on runs with a known limit
+  std::uint64_t inside = 0;     ///< intervals that contain the true time
 };
 
 /// One monitor on one run. Times are seconds.
 struct Outcome {
   std::optional<double> alarm_at;   ///< the first one
-  std::optional<double> predicted;  ///< the time to the limit that it said
-  std::uint64_t alarms = 0;         ///< how often one began
+  std::optional<double> predicted;  ///< the predicted time to the limit
+  std::uint64_t alarms = 0;         ///< number of alarms begun
   std::optional<double> leak_at;
-  std::optional<double> leak_before;  ///< found before there was one
+  std::optional<double> leak_before;  ///< a leak found before there was one
 };
 
-/// An alarm is right where the limit is reached within this many horizons after it.
+/// An alarm is right if the limit is reached within this many horizons after it.
 inline constexpr double kRightWithin = 1.5;
 
-/// Feeds the run sample by sample, and asks once a second (at each sample where they come slower).
+/// Feeds the run sample by sample, and assesses once a second (at each sample if they come slower).
 [[nodiscard]] Outcome watch(const LabelledRun& run, Monitor& monitor, Calibration& calibration);
 
-/// Of all runs, for one monitor.
+/// The score of one monitor over all runs.
 struct Score {
   std::string monitor;
   std::uint64_t runs = 0;
-  // Out of memory. Runs whose growth was seen for 90 s, or 40 steps where steps are known, before the limit could be
+  // Out of memory. Runs whose growth was visible for 90 s, or 40 steps if steps are known, before the limit could be
   // foreseen.
   std::uint64_t foreseeable = 0;
   std::uint64_t foreseen = 0;
   std::uint64_t in_time = 0;     ///< 60 s or 20 steps before
-  std::uint64_t right_runs = 0;  ///< with an alarm that was right, foreseeable or not
-  std::uint64_t false_runs = 0;  ///< with one that was not
+  std::uint64_t right_runs = 0;  ///< with a right alarm, foreseeable or not
+  std::uint64_t false_runs = 0;  ///< with a false alarm
   std::uint64_t false_alarms = 0;
   double healthy_hours = 0;
   std::vector<double> lead_seconds;
   std::vector<double> lead_steps;
   std::vector<double> errors;  ///< of the predicted time, as a share of the true one
-  // Leaks that were there for two minutes at least.
+  // Leaks that existed for at least two minutes.
   std::uint64_t leaking = 0;
   std::uint64_t leaks_found = 0;
   std::uint64_t false_leaks = 0;
@@ -72,7 +72,7 @@ struct Score {
   [[nodiscard]] double leak_precision() const;
 };
 
-/// What was wrong with an outcome, for those who improve the monitor: "false alarm at 120 s"; empty: nothing.
+/// Adds an outcome. Returns its error for debugging, "false alarm at 120 s"; empty if none.
 [[nodiscard]] std::string add_outcome(const LabelledRun& run, const Outcome& outcome, Score& score);
 
 }  // namespace tidemark::detectors

@@ -7,8 +7,8 @@ namespace tidemark::detectors {
 namespace {
 
 constexpr double kForward = 0.4;       // share of a micro-batch's time
-constexpr double kGradients = 0.15;    // of the activations, there until the optimizer has run
-constexpr double kAfterTheEnd = 3600;  // for which it is seen whether the limit would have been reached
+constexpr double kGradients = 0.15;    // share of the activations, alive until the optimizer has run
+constexpr double kAfterTheEnd = 3600;  // time after the end in which the run may still reach the limit
 constexpr double kGap = 60;
 constexpr double kSegment = 20.0 * (1 << 20);
 
@@ -130,7 +130,7 @@ class Simulation {
     }
   }
 
-  // What the samples see of it. While loading there is no step: a line up to the base.
+  // The samples of a step. While loading there is no step: a line up to the base.
   void take(StepShape shape, double length) {
     const bool loading = step_ == 0;
     if (loading) shape = StepShape(now_, length, 0, {limit_ * t_.base}, limit_ * t_.base);
@@ -188,7 +188,7 @@ class Simulation {
   LabelledRun run_;
   double context_ = 0;
   double now_ = 0;
-  double seen_ = 0;  // until here samples know the most
+  double seen_ = 0;  // peak included in samples up to here
   double since_sample_ = 0;
   double kept_ = 0;
   double garbage_ = 0;

@@ -1,5 +1,4 @@
-// Memory of a training loop over time, from what such loops do: a simple model, with everything that makes the use of
-// memory go up and down without being a leak.
+// Memory of a training loop over time: a simple model with everything that makes memory go up and down without a leak.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +9,11 @@
 
 namespace tidemark::detectors {
 
-/// Whose use is sampled.
+/// The sampled value.
 enum class View : std::uint8_t {
   allocated,  ///< live blocks: goes up and down within each step
-  reserved,   ///< what the allocator keeps: goes up, seldom down
-  device,     ///< what the driver says: reserved, the context, and what other processes do
+  reserved,   ///< held by the allocator: goes up, seldom down
+  device,     ///< reported by the driver: reserved, the context, and other processes
 };
 
 /// Sizes are shares of the limit, times are seconds.
@@ -24,9 +23,9 @@ struct Training {
   double samples_per_second = 1;
   View view = View::allocated;
   bool steps_known = false;
-  bool peaks_known = false;   ///< of allocated memory: a recorder sees those between samples
-  double attached_after = 0;  ///< what came before was not seen
-  double loading = 10;        ///< until the first step; the weights come at a steady rate
+  bool peaks_known = false;   ///< for allocated memory: a recorder sees peaks between samples
+  double attached_after = 0;  ///< earlier samples are missing
+  double loading = 10;        ///< until the first step; the weights are loaded at a constant rate
   double seconds_per_step = 1;
   double step_jitter = 0.1;  ///< deviation of a step's time, as a share of it
   double base = 0.3;         ///< weights, gradients, states of the optimizer
@@ -35,22 +34,22 @@ struct Training {
   int micro_batches = 1;     ///< in a step
   int evaluate_every = 0;    ///< steps; 0: never
   int evaluation_steps = 0;
-  double evaluation = 1;       ///< activations of those, times those of training
+  double evaluation = 1;       ///< activations in evaluation, as a factor of those in training
   bool empties_cache = false;  ///< after evaluation
-  double warm_up = 0;          ///< what comes to the base, less in each step
+  double warm_up = 0;          ///< added to the base, less in each step
   double warm_up_time = 30;
-  double garbage = 0;        ///< of a step, freed by the collector only
+  double garbage = 0;        ///< of a step, freed only by the collector
   int collect_every = 100;   ///< steps, give or take a fifth
   double noise = 0;          ///< of other processes, deviation
-  double fragmentation = 0;  ///< what the allocator cannot use of what it reserved, as a share of variable batches
-  int restarts_after = 0;    ///< steps after which the program begins anew; 0: never
-  double gap_at = 0;         ///< nothing is sampled for a minute from here on; 0: never
-  std::function<double(int step, double seconds)> grows;       ///< what a step leaves behind, for good
+  double fragmentation = 0;  ///< reserved memory that the allocator cannot use, as a share of variable batches
+  int restarts_after = 0;    ///< steps after which the program starts again; 0: never
+  double gap_at = 0;         ///< no samples for a minute from here on; 0: never
+  std::function<double(int step, double seconds)> grows;       ///< permanent growth left by a step
   std::function<double(int step, double seconds)> batch_size;  ///< times the activations; empty: 1
   double grows_from = 0;
 };
 
-/// Ends where the limit is reached. `random`: for all that varies.
+/// Ends if the limit is reached. `random`: for all random properties.
 [[nodiscard]] LabelledRun simulate(const Training& training, Random& random);
 
 }  // namespace tidemark::detectors
