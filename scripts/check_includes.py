@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Checks the #include lines of src/ against the table of rooms in docs/architecture.md: which folder may see which headers.
 
-The CMake targets stop symbols of rooms that are not linked, but every header of src/ can be found from everywhere. A new
-room gets one line in that table. Includes that the compiler does not see (tests, bench) are not checked.
+The CMake targets exclude symbols of rooms that are not linked, but every header of src/ can be included from everywhere. A new
+room gets one line in that table. Includes in tests and bench are not checked.
 
-    scripts/check_includes.py [ROOT]       prints FILE:LINE: what is wrong; exits with 1 where something is
+    scripts/check_includes.py [ROOT]       prints FILE:LINE: ERROR; exits with 1 if there is any
 """
 
 import re
@@ -19,14 +19,14 @@ ROW = re.compile(r"^\| `([a-z_/]+)` \| .* \| ([^|]*) \|$")
 
 
 def read_table():
-    """Room -> what it may include apart from itself."""
+    """Room -> the rooms and headers that it may include apart from itself."""
     text = (REPOSITORY / "docs/architecture.md").read_text(encoding="utf-8")
     section = text.split("\n## Rooms", 1)[1].split("\n## ", 1)[0]
     rows = [found for line in section.splitlines() if (found := ROW.match(line))]
     return {found[1]: re.findall(r"`([^`]+)`", found[2]) for found in rows}
 
 
-# What the code inside the recorded program may include of C++'s library: what C has too, and what makes no use of its runtime.
+# The headers of C++'s library that code inside the recorded program may include: those of C, and those that do not use its runtime.
 PLAIN = {
     "cerrno", "cinttypes", "csignal", "cstdarg", "cstddef", "cstdint", "cstdio", "cstdlib", "cstring", "ctime",
     "array", "atomic", "bit", "concepts", "initializer_list", "limits", "new", "span", "type_traits", "utility",
@@ -36,7 +36,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)')
 
 
 def stage_of(path, table):
-    """The longest room that `path` (below src/, or as it is included) begins with; None outside of rooms."""
+    """The longest room that is a prefix of `path` (below src/, or as it is included); None outside of rooms."""
     parts = path.split("/")
     for length in (2, 1):
         name = "/".join(parts[:length])
@@ -46,7 +46,7 @@ def stage_of(path, table):
 
 
 def check_include(table, stage, included, system):
-    """What is wrong with one include of a file of room `stage`, or None."""
+    """The error in one include of a file of room `stage`, or None."""
     if system:
         of_cxx = not included.endswith(".h") and "/" not in included
         if stage == "collect/process" and of_cxx and included not in PLAIN:

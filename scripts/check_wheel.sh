@@ -15,13 +15,13 @@ wheel=${1:-}
 shift
 cache=${TIDEMARK_CACHE:-${HOME:-/root}/.cache/tidemark}
 
-# The newest of pytest that Python 3.9 runs; pip asks for what it needs on the interpreter that runs pip.
+# The newest pytest for Python 3.9; pip resolves dependencies for the interpreter that runs pip.
 export PIP_ROOT_USER_ACTION=ignore PIP_DISABLE_PIP_VERSION_CHECK=1
 pytest_folder=${TIDEMARK_PYTEST_FOLDER:-$cache/pytest-8.4.2}
 [[ -d $pytest_folder ]] || /usr/bin/python3 -m pip install -q --target "$pytest_folder" --python-version 3.9 --only-binary :all: \
   pytest==8.4.2 exceptiongroup tomli typing_extensions
 
-# What is tested, and with what, without the sources of the package.
+# The tests and their data, without the sources of the package.
 work=$(mktemp -d)
 trap 'rm -rf "$work" "${debian:-$work}/check"' EXIT
 mkdir -p "$work"/check/{python,recordings,tests/data}

@@ -12,19 +12,19 @@ torch_truth_folder=${TIDEMARK_CACHE:-${HOME:-/root}/.cache/tidemark}/torch-$torc
 # What the Python package is tested with: a virtual environment of `setup.sh --python`.
 # shellcheck disable=SC2034  # used by setup.sh and test.sh
 python_tools_folder=${TIDEMARK_CACHE:-${HOME:-/root}/.cache/tidemark}/python-tools
-# NVIDIA's header of NVML, from a wheel of 120 KB that `setup.sh --torch-newest` unpacks: our declarations are compared with it.
+# NVIDIA's header of NVML, from a wheel of 120 KB that `setup.sh --torch-newest` unpacks: this project's declarations are compared with it.
 nvml_version=12.9.79
 nvml_folder=${TIDEMARK_CACHE:-${HOME:-/root}/.cache/tidemark}/nvml-$nvml_version
 # shellcheck disable=SC2034  # used by test.sh
 nvml_include=$nvml_folder/nvidia/nvml_dev/include
 
-# What scripts/portable.sh builds with: a clang that knows the C library of older distributions, from PyPI.
+# Compiler of scripts/portable.sh: a clang that knows the C library of older distributions, from PyPI.
 zig_version=0.17.1
 portable_glibc=2.28
 # shellcheck disable=SC2034  # used by setup.sh, portable.sh and wheel.sh
 portable_folder=${TIDEMARK_CACHE:-${HOME:-/root}/.cache/tidemark}/zig-$zig_version-glibc-$portable_glibc
 
-# Compilations are kept with everything else of the project.
+# Compilations are cached with everything else of the project.
 export CCACHE_DIR=${CCACHE_DIR:-${TIDEMARK_CACHE:-${HOME:-/root}/.cache/tidemark}/ccache}
 
 say() { printf '== %s\n' "$*" >&2; }
@@ -37,8 +37,7 @@ fail() {
 # The interpreter of the newest torch: TIDEMARK_TORCH_NEWEST_PYTHON, or the one that setup.sh installed.
 torch_newest_python() { printf '%s\n' "${TIDEMARK_TORCH_NEWEST_PYTHON:-$torch_newest_folder/bin/python}"; }
 
-# The folder of NVIDIA's headers of CUDA and CUPTI that the newest torch brings (with Triton, which compiles with them);
-# nothing where it has none.
+# The folder of NVIDIA's headers of CUDA and CUPTI in the newest torch (with Triton, which compiles with them); prints nothing if there is none.
 cupti_include() {
   "$(torch_newest_python)" -c '
 import importlib.util
@@ -46,7 +45,7 @@ triton = importlib.util.find_spec("triton")
 if triton: print(triton.submodule_search_locations[0] + "/backends/nvidia/include")'
 }
 
-# Prints the version of PyTorch that interpreter $1 has; fails where it has none.
+# Prints the version of PyTorch of interpreter $1; fails if it has none.
 torch_version() { "$1" -c 'import torch; print(torch.__version__)' 2>/dev/null; }
 
 jobs() { nproc 2>/dev/null || echo 2; }
@@ -54,7 +53,7 @@ jobs() { nproc 2>/dev/null || echo 2; }
 # Many tests wait for programs half of their time: twice as many as there are cores keep these busy.
 test_jobs() { echo $(($(jobs) * 2)); }
 
-# pack_wheel PYTHON BUILD: makes BUILD/wheel/*.whl of a build as it is. PYTHON has scikit-build-core.
+# pack_wheel PYTHON BUILD: makes BUILD/wheel/*.whl of a build without changes. PYTHON has scikit-build-core.
 pack_wheel() {
   rm -rf "${2:?}/wheel"
   "$1" -m pip wheel -q --no-deps --no-build-isolation --wheel-dir "$2/wheel" \

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Whose memory it is at the peak, by Tidemark, by PyTorch's MemTracker and by its profiler's memory timeline, on the same programs.
+"""Memory by owner at the peak, from Tidemark, PyTorch's MemTracker and its profiler's memory timeline, for the same programs.
 
-Each program of bench/overhead.py is trained for four steps in a process of its own for each tool; beside what the tool says is what
-torch.cuda.max_memory_allocated() says in that process. What a training step takes with each, in turns: bench/overhead.py --trackers.
+Each program of bench/overhead.py is trained for four steps in a separate process for each tool; the tool's result is printed with
+torch.cuda.max_memory_allocated() of that process. For the time of a training step with each: bench/overhead.py --trackers.
 
     scripts/compare_trackers.py [--tidemark build/release/bin/tidemark] [--workloads hf-lora,hf-llama,resnet50] [--json FILE]
 """
@@ -18,19 +18,19 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TOOLS = ("MemTracker", "profiler", "tidemark")
 STEPS = 4
-# Of the profiler's timeline, in the order of its columns (torch/profiler/_memory_profiler.py).
+# Categories of the profiler's timeline, in the order of its columns (torch/profiler/_memory_profiler.py).
 TIMELINE = ("parameter", "optimizer state", "input", "temporary", "activation", "gradient", "autograd detail", "no category")
 
 
 def tensors_of(model, optimizer):
-    """What the tensors themselves hold."""
+    """Bytes of the tensors themselves, by category."""
     states = [value for state in optimizer.state.values() for value in state.values() if value.is_cuda]
     kinds = {"parameter": model.parameters(), "buffer": model.buffers(), "optimizer state": states}
     return {kind: sum(tensor.untyped_storage().nbytes() for tensor in held) for kind, held in kinds.items()}
 
 
 def at_peak_of_timeline(profiler, folder):
-    """(categories, seconds that it took to export them)"""
+    """(categories, seconds for exporting them)"""
     began = time.perf_counter()
     path = f"{folder}/timeline.json"
     profiler.export_memory_timeline(path, device="cuda:0")

@@ -1,4 +1,4 @@
-"""Whose memory it is, and what advice promises to save, on real GPUs, for scripts/gpu_check.py: beside PyTorch's counters."""
+"""Memory by owner, and the savings promised by advice, on real GPUs, compared with PyTorch's counters; for scripts/gpu_check.py."""
 
 import json
 import sys
@@ -8,13 +8,13 @@ CASES_OF_TWO = ["ddp", "fsdp2"]  # GPUs
 
 
 class Analyses:
-    """`check` counts failures and says lines (gpu_check.Check)."""
+    """`check` counts failures and prints lines (gpu_check.Check)."""
 
     def __init__(self, check, gpus):
         self.check, self.gpus = check, gpus
 
     def record(self, folder, *program):
-        """What the program says in its last line. Recordings of its processes are in the folder then."""
+        """The JSON in the program's last line. Recordings of its processes are in the folder then."""
         folder.mkdir(exist_ok=True)
         run = ["run", "-q", "-f", "-o", folder / "run.tide", "--", sys.executable, *program]
         return json.loads(self.check.output(self.check.tidemark, *run).splitlines()[-1])
@@ -24,7 +24,7 @@ class Analyses:
 
 
 class Categories(Analyses):
-    """Whose memory it is, against what the program's own tensors say at three moments: as tests/integration/phantom/test_categories.py."""
+    """Memory by owner, compared with the program's own tensors at three moments: as tests/integration/phantom/test_categories.py."""
 
     def breakdown(self, file, device, at):
         return self.read("breakdown", "--top", "0", "--device", device, "--at", at, file)["devices"][0]
@@ -64,7 +64,7 @@ class Categories(Analyses):
 
 
 class Advice(Analyses):
-    """What each piece promises to save, against PyTorch's counters without the fault: as tests/integration/phantom/test_advice.py."""
+    """The savings promised by each piece, compared with PyTorch's counters without the fault: as tests/integration/phantom/test_advice.py."""
 
     def promised(self, kind, file):
         found = [device for device in self.read("patterns", file)["devices"] if device["device"].startswith("cuda")]
@@ -87,7 +87,7 @@ class Advice(Analyses):
             promised, rest = (self.promised(kind, files[run["pid"]]) for run in (faulty, fixed))
             result[kind] = {"promised": promised, "saved": saved, "promised_without_fault": rest}
             promised, rest = promised or 0, rest or 0
-            # Of two ranks: when blocks of other streams are free again depends on the GPUs' timing.
+            # With two ranks: when blocks of other streams are free again depends on the GPUs' timing.
             fine = rest <= 0.05 * promised and (abs(promised - saved) <= 0.01 * saved or kind == "gradient_buckets")
             self.check.failures += not fine
             self.check.say(f"advice  {kind:24} promised {promised:,}, saved {saved:,}, promised without the fault {rest:,}"

@@ -1,4 +1,4 @@
-"""The memory manager on a real GPU, for scripts/gpu_check.py, beside PyTorch's counters: sizes, retries, checkpointing."""
+"""The memory manager on a real GPU, compared with PyTorch's counters: sizes, retries, checkpointing; for scripts/gpu_check.py."""
 
 import json
 import subprocess
@@ -9,14 +9,14 @@ MODELS = ["mlp", "convnet", "llama"]
 SECONDS = 240  # of one program
 MARGIN = 0.05
 PROBES = 8
-# With a plan. Where a plan of three steps fails far below the limit, the GPU is asked for more.
+# With a plan. If a plan of three steps fails far below the limit, more sizes are tried on the GPU.
 PLANNED_PROBES = {"mlp": 2, "convnet": 4, "llama": 2}
-# Gradients are of double precision, and sums of parts of them.
+# Gradients have double precision, and are sums of parts.
 ROUNDING = 1e-9
 
 
 class Batches:
-    """`check` counts failures and says lines (gpu_check.Check)."""
+    """`check` counts failures and prints lines (gpu_check.Check)."""
 
     def __init__(self, check, root):
         self.check, self.root = check, root
@@ -78,7 +78,7 @@ class Batches:
         self.require(f"optimize_memory, {model}, checkpointing", fine, f"{saved:.0%} less; {' '.join(told['notes'])}")
 
     def run(self):
-        # Side by side: each keeps to a part of the GPU's memory, and planning is work of the host.
+        # Concurrently: each keeps to a part of the GPU's memory, and planning runs on the host.
         running = {model: self.start("sizes", model) for model in MODELS}
         running |= {name: self.start(name) for name in ("retry", "optimize")}
         result = {name: self.answer(process) for name, process in running.items()}

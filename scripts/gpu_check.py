@@ -1,4 +1,4 @@
-"""What scripts/gpu_check.sh runs: peaks against PyTorch's own count, and the cost of recording. See there."""
+"""Run by scripts/gpu_check.sh: compares peaks with PyTorch's own count, and measures the cost of recording. See there."""
 
 import argparse
 import itertools
@@ -38,7 +38,7 @@ LEDGERS = {
     "another process with 4 GiB": ("lora", {}, True),
 }
 NEIGHBOUR = "import time, torch; held = torch.ones(4 << 30, dtype=torch.uint8, device='cuda'); print(flush=True); time.sleep(600)"
-# Programs that are planned and run; their plans are compared with what the GPU did.
+# Programs that are planned and run; their plans are compared with the GPU's values.
 VERIFIED = {
     "allocator and training": ["tests/integration/recorder/planned.py"],
     "LoRA fine-tuning": ["examples/lora_finetune.py", "--steps", "4"],
@@ -73,7 +73,7 @@ class Check:
         print(line, file=self.text, flush=True)
 
     def output(self, *command):
-        """The command's stdout. Raises when it fails."""
+        """The command's stdout. Raises an exception if it fails."""
         done = subprocess.run([str(part) for part in command], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
         return done.stdout
 
@@ -85,7 +85,7 @@ class Check:
         return printed, summary
 
     def peaks(self, name, stacks, program):
-        """Recorded peaks equal those that the program printed, and the program prints the same without us."""
+        """Recorded peaks equal those printed by the program, and the program prints the same without recording."""
         plain = json.loads(self.output(PYTHON, *program).splitlines()[-1])
         printed, summary = self.record(name, stacks, program)
         counted = json.loads(printed.splitlines()[-1])
@@ -114,7 +114,7 @@ class Check:
         }
 
     def released(self, name, *options):
-        """What is reserved and pinned at marks after memory was given back without a block: PyTorch's counters, and recorded."""
+        """Reserved and pinned memory at marks after a release without a block: PyTorch's counters, and recorded."""
         file = self.results / "released.tide"
         run = [self.tidemark, "run", "-q", "-f", "-o", file, "--", PYTHON, "tests/integration/recorder/released_gpu.py", *options]
         moments = json.loads(self.output(*run).splitlines()[-1])["moments"]
@@ -137,7 +137,7 @@ class Check:
         return {"by_pytorch": moments, "recorded": found}
 
     def devices(self):
-        """What `devices` and the samples say of the first GPU, next to nvidia-smi and torch.cuda.mem_get_info."""
+        """Values of `devices` and the samples for the first GPU, compared with nvidia-smi and torch.cuda.mem_get_info."""
         fields = "memory.total,memory.used,memory.reserved"
         query = ["nvidia-smi", "--id=0", f"--query-gpu={fields}", "--format=csv,noheader,nounits"]
         before = [int(field) for field in self.output(*query).split(",")]
@@ -169,7 +169,7 @@ class Check:
                 "doctor": doctor}
 
     def ledger_of(self, name, file, counted, expected_libraries=()):
-        """The ledger adds up at the peak, and when the program marked it, where it agrees with what CUDA and PyTorch said."""
+        """The ledger adds up at the peak, and at the program's mark, where it agrees with CUDA's and PyTorch's values."""
         found, problems = {}, []
         for at in ("peak", "held"):
             command = [self.tidemark, "ledger", "--device", counted["device"], "--at", at, file]
@@ -184,7 +184,7 @@ class Check:
         reserved = sum(line["bytes"] for line in lines if line["part"] == "pytorch")
         if reserved != counted["reserved"]:
             problems.append("reserved is not what PyTorch says")
-        # mem_get_info may count what the driver keeps for itself as used; NVML does not.
+        # mem_get_info may count the driver's own memory as used; NVML does not.
         kept = counted["total"] - counted["free"] - found["held"]["used_bytes"]
         if not -(1 << 20) <= kept < 1 << 30:
             problems.append("used is not what mem_get_info says")
@@ -201,7 +201,7 @@ class Check:
         other = subprocess.Popen([PYTHON, "-c", NEIGHBOUR], stdout=subprocess.PIPE) if neighbour else None
         try:
             if other is not None:
-                other.stdout.readline()  # it holds them now
+                other.stdout.readline()  # its memory is allocated now
             os.environ.update(environment)
             return self.ledger_of(name, file, json.loads(self.output(*run).splitlines()[-1]))
         finally:
@@ -228,13 +228,13 @@ class Check:
         return found
 
     def driver_calls(self):
-        """Changes of the device's memory are recorded as the program knows them; frees that the driver refuses are none."""
+        """Changes of the device's memory are recorded with the program's own values; frees that the driver refuses do not count."""
         file = self.results / "driver_calls.tide"
         run = [self.tidemark, "run", "-q", "-f", "-o", file, "--no-samples", "--driver", "on", "--", PYTHON]
         said = json.loads(self.output(*run, "tests/integration/recorder/driver_calls_gpu.py").splitlines()[-1])
         records = [json.loads(line) for line in self.output(self.tidemark, "dump", "--format", "json", file).splitlines()]
         events = [record["event"] for record in records if record.get("event", {}).get("device") == "cuda-driver:0"]
-        # A pool that shrinks is a free and an allocation of what is left, at one time.
+        # A pool that shrinks is a free and an allocation of the rest, at one time.
         changes = [sum(event["size"] if event["kind"] == "allocate" else -event["size"] for event in at_once)
                    for _, at_once in itertools.groupby(events, key=lambda event: event["time_ns"])]
         known = [change for change in said["changes"] if change]
@@ -249,7 +249,7 @@ class Check:
         return {"recorded": changes, "by_program": said, "problems": problems, "costs": [self.call_costs() for _ in range(3)]}
 
     def plan(self, name, program):
-        """`plan --verify`: exit code 1, where the peaks are more than 1% off, is a failure and a result."""
+        """`plan --verify`: exit code 1, if the peaks are more than 1% off, is a failure and a result."""
         command = [self.tidemark, "plan", "--verify", "--format", "json", "--", PYTHON, *program]
         done = subprocess.run([str(part) for part in command], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
         self.failures += done.returncode != 0
@@ -266,7 +266,7 @@ class Check:
         return result
 
     def settings(self):
-        """Peak reserved under other settings of the allocator: simulated, by PyTorch and by the model, and measured."""
+        """Peak reserved memory under other settings of the allocator: simulated, by PyTorch and by the model, and measured."""
         snapshot = self.results / "settings.pickle"
         measured = json.loads(self.output(PYTHON, "tests/integration/phantom/settings.py", snapshot, "", *SETTINGS).splitlines()[-1])
         sets = [option for settings in SETTINGS for option in ("--set", settings)]
@@ -287,7 +287,7 @@ class Check:
         return result
 
     def measured(self, name, folder="bench"):
-        """The figures of FOLDER/NAME.py, which fails where they miss their target."""
+        """The figures of FOLDER/NAME.py, which fails if they miss their target."""
         figures = self.results / f"{name}.json"
         figures.unlink(missing_ok=True)
         command = [PYTHON, f"{folder}/{name}.py", "--json", figures]
@@ -301,13 +301,13 @@ class Check:
         return result
 
     def with_package(self):
-        """The environment in which `import tidemark` finds the package that was built with the program."""
+        """The environment in which `import tidemark` finds the package built with the program."""
         before = {"PYTHONPATH": self.tidemark.parent.parent / "python", "PATH": self.tidemark.parent}
         environment = {name: os.pathsep.join([str(folder), os.environ.get(name, "")]) for name, folder in before.items()}
         return {**os.environ, **environment}
 
     def package(self):
-        """The Python package's tests that need a GPU, without the phantom one; and what an event of its profiler costs."""
+        """The Python package's tests that need a GPU, without the phantom one; and the cost of an event of its profiler."""
         environment = {**self.with_package(), "TIDEMARK_GPU_PYTHON": PYTHON}
         files = [str(file) for file in sorted(ROOT.glob("python/tests/test_*.py")) if "@needs_gpu" in file.read_text()]
         result = {}
@@ -348,7 +348,7 @@ class Check:
 
 
 def parts(check):
-    """What is checked and measured, by the name that --only takes; in this order, without --only."""
+    """The checks and measurements, by their names for --only; in this order, without --only."""
     gpus = int(check.output(PYTHON, "-c", "import torch; print(torch.cuda.device_count())"))
 
     def of_each(work, cases):

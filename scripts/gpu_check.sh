@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# On a machine with an NVIDIA GPU and a python3 with PyTorch: compares recorded peaks with what PyTorch counts, to the byte,
-# checks that the ledger adds up, compares plans with what the GPU does, what the monitors say of a training with what PyTorch and
-# nvidia-smi say, and measures what recording costs.
+# On a machine with an NVIDIA GPU and a python3 with PyTorch: compares recorded peaks with PyTorch's count, to the byte,
+# checks that the ledger adds up, compares plans with the GPU's values, the monitors' values for a training with PyTorch's and
+# nvidia-smi's, and measures the cost of recording.
 #
 #   scripts/gpu_check.sh RESULTS [--only PART]      writes RESULTS/gpu_check.json and RESULTS/gpu_check.txt
 #

@@ -1,9 +1,9 @@
-"""Compares the conversions of the C++ prefetching loader with what PyTorch's kernels make of the same elements, bit by bit.
+"""Compares the conversions of the C++ prefetching loader with PyTorch's kernels on the same elements, bit by bit.
 
     PYTHONPATH=build/release/python python scripts/gpu_conversions.py [--json FILE]
 
-uint8: all values. float32: every 2**16th bit pattern with all of the upper 16 bits, the neighbours of what lies between two numbers
-of the smaller types, and random patterns. A NaN has to be a NaN; everything else has to be the same bits. It fails where one is not.
+uint8: all values. float32: every 2**16th bit pattern with all of the upper 16 bits, the neighbours of midpoints between two
+numbers of the smaller types, and random patterns. A NaN must be a NaN; everything else must have the same bits. It fails if one differs.
 """
 
 import argparse
@@ -19,7 +19,7 @@ BITS = {torch.float32: torch.int32, torch.float16: torch.int16, torch.bfloat16: 
 
 
 def uint8_values():
-    return torch.arange(256, dtype=torch.uint8, device="cuda").repeat(1000)[:-1]  # no multiple of a block
+    return torch.arange(256, dtype=torch.uint8, device="cuda").repeat(1000)[:-1]  # not a multiple of a block
 
 
 def float32_values():
@@ -33,7 +33,7 @@ def float32_values():
 
 
 def expected(values, dtype, scale, offset):
-    """With one rounding, as float64 has it: a product of two float32 is exact there, and its sum with a third nearly so."""
+    """With one rounding, in float64: a product of two float32 is exact there, and its sum with a third nearly so."""
     if (scale, offset) == (1.0, 0.0):
         return values.to(dtype)
     return (values.to(torch.float32) * scale).to(dtype) if offset == 0 else (values.double() * scale + offset).float().to(dtype)
@@ -58,7 +58,7 @@ def main():
     parser.add_argument("--json")
     options = parser.parse_args()
     copies = _engine.host_to_device(torch.cuda.current_device(), 1 << 20, 2, 1)
-    # Scales and offsets that float32 holds; with an offset the values are few, so that float64 is exact.
+    # Scales and offsets that are exact in float32; with an offset there are few values, so that float64 is exact.
     cases = [(values, 1.0, 0.0) for values in (uint8_values(), float32_values())]
     cases += [(uint8_values(), 1 / 256, -0.5), (uint8_values(), 0.01171875, 0.0), (float32_values(), 0.3330078125, 0.0)]
     results = []

@@ -1,4 +1,4 @@
-"""The examples in C++ on a real GPU, for scripts/gpu_check.py: they are built as docs/cpp-api.md says, and check themselves."""
+"""The C++ examples on a real GPU: they are built as in docs/cpp-api.md, and check themselves; for scripts/gpu_check.py."""
 
 import json
 import os
@@ -8,7 +8,7 @@ import sys
 import time
 
 WITH_CUDA = ["cuda_training", "libtorch_training"]
-# How examples/cpp finds CUDA and PyTorch: by the toolkit's packages, and where that fails by files of the wheels.
+# How examples/cpp finds CUDA and PyTorch: by the toolkit's packages, and if that fails by files of the wheels.
 WAYS = {"the CUDA toolkit": [], "the wheels": ["-D", "WITHOUT_CUDA_TOOLKIT=ON"]}
 FACTS = """
 import importlib.util, json, pathlib, torch.utils
@@ -20,7 +20,7 @@ print(json.dumps({"cmake": torch.utils.cmake_prefix_path, "cupti": found[:1]}))
 
 
 class Examples:
-    """`check` counts failures and says lines (gpu_check.Check)."""
+    """`check` counts failures and prints lines (gpu_check.Check)."""
 
     def __init__(self, check, root):
         self.check, self.root = check, root
@@ -42,7 +42,7 @@ class Examples:
         return subprocess.run([str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, **how)
 
     def installed(self):
-        """Where Tidemark is installed with its C++ API; none where it is not."""
+        """The folder where Tidemark is installed with its C++ API; None if it is not."""
         prefix = self.check.tidemark.parent.parent
         if any(prefix.glob("lib*/**/cmake/tidemark/tidemark-config.cmake")) and any(prefix.glob("lib*/**/libtidemark.so")):
             return prefix
@@ -53,12 +53,12 @@ class Examples:
         return installed if (installed / "include/tidemark/profiler.h").exists() else None
 
     def build(self, prefix, torch):
-        """(the folder with the programs, what is to be known of it); no folder where no way leads there."""
+        """(the folder with the programs, notes on the build); no folder if neither way works."""
         tried = {}
         for way, options in WAYS.items():
             build = self.folder / f"build{len(tried)}"
             generator = ["-G", "Ninja"] if shutil.which("ninja") else []
-            # Where a package has the libraries that its own needs.
+            # If a package has the libraries that the examples' libraries need.
             options = [*options, "-D", f"CMAKE_EXE_LINKER_FLAGS=-Wl,-rpath-link,{prefix}/lib/tidemark"]
             configure = ["cmake", *generator, "-S", self.root / "examples/cpp", "-B", build, *options]
             configured = self.execute(configure, CMAKE_PREFIX_PATH=f"{prefix}:{torch}")
@@ -81,7 +81,7 @@ class Examples:
         self.require(f"{what}: exit code {code}", code == 0, done.stdout[-2000:] if code != 0 else "")
 
     def plain(self, build, name):
-        """What the program prints, without Tidemark around it: it records itself, and compares."""
+        """The program's output, without Tidemark around it: it records itself, and compares."""
         done = self.execute([build / name, f"{name}.tide", f"{name}.json"], PATH=self.path())
         self.ended_well(name, done)
         for line in done.stdout.splitlines():
@@ -91,7 +91,7 @@ class Examples:
         return {"exit_code": done.returncode, "lines": done.stdout.splitlines()}
 
     def recorded(self, build, name, *options, **environment):
-        """What it prints under `tidemark run`, and that recording."""
+        """Its output under `tidemark run`, and that recording."""
         file = self.folder / f"{name}.run.tide"
         run = [self.check.tidemark, "run", "-q", "-f", "-o", file, *options, "--", build / name, "no.tide", "report.json"]
         done = self.execute(run, **environment)
@@ -100,7 +100,7 @@ class Examples:
 
     @staticmethod
     def said(lines):
-        """What a program's last line of JSON says."""
+        """The JSON in a program's last line."""
         return json.loads([line for line in lines if line.startswith("{")][-1])
 
     def path(self):
@@ -114,7 +114,7 @@ class Examples:
         return (found[0]["peak_allocated_bytes"], found[0]["peak_reserved_bytes"]) if found else None
 
     def libtorch(self, build):
-        """PyTorch's own peaks: in the recording that the program makes of itself, and in that of `tidemark run`."""
+        """PyTorch's own peaks, compared with the program's recording of itself and with that of `tidemark run`."""
         result = {"plain": self.plain(build, "libtorch_training")}
         printed, file = self.recorded(build, "libtorch_training", "--stacks", "native")
         own = result["plain"]["lines"], self.folder / "libtorch_training.tide"
@@ -129,7 +129,7 @@ class Examples:
         return result
 
     def held_at_marks(self, file):
-        """{mark: what the driver's memory of the first GPU had grown by then since the mark "begin"}."""
+        """{mark: growth of the driver's memory on the first GPU since the mark "begin"}."""
         dump = self.check.output(self.check.tidemark, "dump", "--format", "json", file)
         names, changes = {}, []
         for record in map(json.loads, dump.splitlines()):
@@ -148,7 +148,7 @@ class Examples:
         return {mark: size - held.get("begin", 0) for mark, size in held.items()}
 
     def plain_cuda(self, build, cupti):
-        """What cudaMalloc and a pool took, as --driver on records it."""
+        """Memory taken by cudaMalloc and a pool, as recorded with --driver on."""
         result = {"plain": self.plain(build, "cuda_training")}
         libraries = {"LD_LIBRARY_PATH": os.pathsep.join([*cupti, os.environ.get("LD_LIBRARY_PATH", "")])} if cupti else {}
         printed, file = self.recorded(build, "cuda_training", "--driver", "on", **libraries)

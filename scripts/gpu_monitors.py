@@ -1,4 +1,4 @@
-"""The monitors beside a training on a real GPU, for scripts/gpu_check.py: what they say next to PyTorch and nvidia-smi."""
+"""The monitors beside a training on a real GPU, compared with PyTorch and nvidia-smi; for scripts/gpu_check.py."""
 
 import fcntl
 import json
@@ -15,8 +15,8 @@ import urllib.request
 
 MIB = 1 << 20
 SECONDS = 8.0  # of each round
-DEADLINE = 60.0  # for what should take a moment
-# The driver's own numbers may differ so much between two readings.
+DEADLINE = 60.0  # for actions that should take a moment
+# The driver's own numbers may differ by this much between two readings.
 DRIVER_SLACK = 64 * MIB
 MONITORS = {
     "profile": ["--interval", "0.5", "--plot"],
@@ -36,7 +36,7 @@ sys.stdin.readline()
 
 
 def start_recorded(tidemark, root, file, *program, options=()):
-    """Python with these arguments under `tidemark run`; it is told and tells lines."""
+    """Python with these arguments under `tidemark run`; it reads and writes lines."""
     command = [tidemark, "run", "-q", "-f", *options, "-o", file, "--", sys.executable, *program]
     return subprocess.Popen(
         [str(part) for part in command], cwd=root, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
@@ -44,7 +44,7 @@ def start_recorded(tidemark, root, file, *program, options=()):
 
 
 class Training:
-    """tests/integration/recorder/monitored_gpu.py under `tidemark run`, which does what it is told."""
+    """tests/integration/recorder/monitored_gpu.py under `tidemark run`, controlled by lines."""
 
     def __init__(self, tidemark, root, file):
         self.process = start_recorded(tidemark, root, file, "tests/integration/recorder/monitored_gpu.py")
@@ -71,7 +71,7 @@ class Training:
 
 
 class Monitors:
-    """`check` counts failures and says lines (gpu_check.Check)."""
+    """`check` counts failures and prints lines (gpu_check.Check)."""
 
     def __init__(self, check, root):
         self.check, self.root = check, root
@@ -111,13 +111,13 @@ class Monitors:
         return [[cell.strip() for cell in line.split(",")] for line in done.stdout.splitlines() if line.strip()]
 
     def gpu(self):
-        """The first CUDA device as `tidemark devices` has it."""
+        """The first CUDA device in the output of `tidemark devices`."""
         devices = json.loads(self.check.output(self.check.tidemark, "devices", "--format", "json"))["devices"]
         mine = [device for device in devices if device.get("cuda_index") == 0] or devices
         return mine[0]
 
     def run_round(self, names, seconds, *more):
-        """Runs these monitors side by side while the training does what it does; their reports."""
+        """Runs these monitors concurrently with the training; returns their reports."""
         return {
             name: self.start(name, "--duration", seconds, "--output", self.folder / f"{name}.json", *MONITORS[name], *more,
                              *(["--history", self.folder / "history.db"] if name == "oom" else []))
@@ -131,7 +131,7 @@ class Monitors:
             self.require(f"{name}: exit code {code}", code == 0, errors)
 
     def page(self, url, name):
-        """The metrics once they have what is asked for: a second or two after the training was stopped."""
+        """The metrics once they contain the given name: a second or two after the training was stopped."""
         end = time.monotonic() + DEADLINE
         while True:
             with urllib.request.urlopen(url) as answer:
@@ -257,7 +257,7 @@ class Monitors:
         return {"first_screen_seconds": first, "first_values_seconds": values}
 
     def full_screen(self):
-        """In a pseudo-terminal of 80x24: until the first bytes of the screen, until there is a size; then q."""
+        """In a pseudo-terminal of 80x24: waits for the first bytes of the screen, and for a size; then sends q."""
         began = time.monotonic()
         pid, terminal = pty.fork()
         if pid == 0:
@@ -280,7 +280,7 @@ class Monitors:
         return first or 0.0, values, os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
 
     def check_pinned(self):
-        """Page-locked memory of a program whose calls of the driver are recorded."""
+        """Page-locked memory of a program with recorded driver calls."""
         file = self.folder / "pinned.tide"
         program = start_recorded(self.check.tidemark, self.root, file, "-c", PINNING, options=["--driver", "on"])
         program.stdout.readline()
@@ -309,7 +309,7 @@ class Monitors:
             running = self.run_round(["profile", "fragment", "oom", "leak"], SECONDS)
             time.sleep(SECONDS / 2)
             held = training.tell("hold")
-            self.finish(running)  # what they say last is of a training that stands still
+            self.finish(running)  # their last values are of a training that is paused
             result = {"by_pytorch": held}
             time.sleep(3)  # metrics are made every second, categories every two
             result["metrics"] = self.check_metrics(self.page(url, "tidemark_framework_memory_category_bytes"), held, gpu)

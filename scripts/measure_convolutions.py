@@ -2,10 +2,10 @@
 """Measures the workspaces that cuDNN takes for convolutions, for the phantom GPU (src/phantom/libraries/cudnn_*.inc).
 
     scripts/measure_convolutions.py OUTPUT [SECONDS [PART]]   on a GPU, with PyTorch 2.1 or newer and torchvision
-    scripts/measure_convolutions.py --merge TABLE PARTS...    adds what the PARTS measured to a table
+    scripts/measure_convolutions.py --merge TABLE PARTS...    adds the results of the PARTS to a table
 
 Runs every convolution of torchvision's networks by itself, for several batch sizes, data types, layouts and sizes of images, and
-writes what PyTorch's allocator was asked for besides the results. Stops after SECONDS (600). A PART is a letter (PARTS below), so
+writes the requests to PyTorch's allocator besides the results. Stops after SECONDS (600). A PART is a letter (PARTS below), so
 that several processes can measure at once.
 """
 
@@ -75,7 +75,7 @@ def layers(networks, batches, size):
 
 
 def allocated(work):
-    """What `work` returned, and the sizes that it asked the allocator for; negative: freed."""
+    """The result of `work`, and the sizes that it requested from the allocator; negative: freed."""
     torch.cuda.synchronize()
     torch.cuda.memory._record_memory_history(max_entries=10_000, context=None)
     result = work()
@@ -86,7 +86,7 @@ def allocated(work):
 
 
 def workspace_after(sizes, result):
-    """Takes a result and the workspace that came and went after it off the front; None when something else was allocated."""
+    """Removes a result and the temporary workspace after it from the front; None if something else was allocated."""
     if not sizes or sizes.pop(0) != result:
         return None
     if len(sizes) > 1 and sizes[0] == -sizes[1]:
@@ -97,7 +97,7 @@ def workspace_after(sizes, result):
 
 
 def measure(layer, dtype, memory_format):
-    """Bytes of the workspaces: forward, backward data, backward filter. None when cuDNN was not asked."""
+    """Bytes of the workspaces: forward, backward data, backward filter. None if cuDNN was not used."""
     shape, outputs, kernel, stride, padding, dilation, groups = layer
     x = torch.empty(shape, device="cuda", dtype=dtype).to(memory_format=memory_format).requires_grad_()
     w = torch.empty(outputs, shape[1] // groups, *kernel, device="cuda", dtype=dtype)

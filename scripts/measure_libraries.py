@@ -2,13 +2,13 @@
 """Measures what torch.linalg and torch.fft allocate on a GPU: the workspaces of cuSOLVER, MAGMA and cuFFT among them.
 
 Prints a line of JSON for each call: operation, data type, shape, and the bytes that were requested of PyTorch's allocator while it ran, in
-order; a negative size is a block given back. A call that fails has the error instead of the list. The first line says what ran.
+order; a negative size is a freed block. A failed call has the error instead of the list. The first line describes the environment.
 
     scripts/measure_libraries.py > facts.jsonl                     on a GPU, some minutes
     scripts/measure_libraries.py --only cholesky,qr --sizes 64,96
     tidemark plan --gpu H200 --steps 0 -- scripts/measure_libraries.py --compare facts.jsonl
 
-With --compare, what the phantom GPU answers is compared with the facts of a real one (jsonl, or jsonl.gz): for each operation the calls
+With --compare, the phantom GPU's results are compared with the facts of a real one (jsonl, or jsonl.gz): for each operation the calls
 whose sequence of sizes is equal, and of the others the largest difference in one size.
 """
 
@@ -92,7 +92,7 @@ def cases(sizes, lengths):
 
 
 def allocations(function, argument):
-    """Bytes asked for and given back while `function` ran for the second time: what is kept (handles, plans) is there by then."""
+    """Bytes allocated and freed in the second run of `function`: permanent memory (handles, plans) exists by then."""
     function(argument)
     torch.cuda.memory._record_memory_history(context=None)
     function(argument)
@@ -103,19 +103,19 @@ def allocations(function, argument):
 
 
 def measure(name, function, dtype, shape):
-    """What the call allocated, or the error that it ended with."""
+    """The allocations of the call, or its error."""
     try:
         argument = torch.randn(shape, dtype=dtype, device="cuda")
         if name in SQUARE:
             argument = positive_definite(argument)
         return allocations(function, argument)
-    except (RuntimeError, ValueError) as error:  # out of memory too
+    except (RuntimeError, ValueError) as error:  # also out of memory
         torch.cuda.memory._record_memory_history(enabled=None)
         return str(error).splitlines()[0]
 
 
 def read_facts(path):
-    """By operation, data type and shape. MAGMA writes lines of its own among them."""
+    """By operation, data type and shape. MAGMA writes its own lines among them."""
     with (gzip.open if path.endswith(".gz") else open)(path, "rt") as file:
         facts = [json.loads(line) for line in file if line.startswith("[")]
     return {(name, dtype, *shape): found for name, dtype, shape, found in facts}

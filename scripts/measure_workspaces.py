@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Asks cuSOLVER and cuFFT on a GPU how large a workspace calls would need, with sizes drawn at random; nothing is computed.
+"""Queries cuSOLVER and cuFFT on a GPU for the workspace sizes of calls, with sizes drawn at random; nothing is computed.
 
 Prints a line of JSON for each call: routine, letter of the type (S, D, C, Z), its numbers, and the bytes or elements of the answer (of
 routines that answer for the host too, both). The numbers depend on the routine and the seed only, so one seed serves to find formulas,
-another to try them, and the same call under `tidemark plan` says what the phantom GPU answers:
+another to test them, and the same call under `tidemark plan` gives the phantom GPU's values:
 
     scripts/measure_workspaces.py Xgeqrf 1 --calls 1500 > Xgeqrf.1
     tidemark plan --gpu H200 --steps 0 -- scripts/measure_workspaces.py Xgeqrf 1 --calls 1500
@@ -43,7 +43,7 @@ jacobi_options = P()
 assert solver.cusolverDnCreateSyevjInfo(ctypes.byref(jacobi_options)) == 0
 singular_options = P()
 assert solver.cusolverDnCreateGesvdjInfo(ctypes.byref(singular_options)) == 0
-# What matrices point to; none is read.
+# Target of the matrix pointers; it is not read.
 buffer = torch.zeros(1 << 20, device="cuda")
 A = P(buffer.data_ptr())
 # cudaDataType of the letters

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Plants faults in hooks, recorder, signals and codecs, one at a time; says which tests find each: if none, that is an error.
+"""Plants faults in hooks, recorder, signals and codecs, one at a time; prints which tests find each: none is an error.
 
     scripts/mutations.py RESULTS [--build build/release] [--only NAME...] [--real] [--all]
 
-RESULTS: a folder for what each test said, and for mutations.json: the tests and the cases in them that found each fault.
---build: a build of the release with tests, in which what a fault changes is built again and its tests run. --real: with PyTorch
-where tests/stand_in stands in for it. --all: all tests of a fault, also once one has found it.
+RESULTS: a folder for the output of each test, and for mutations.json: the tests and the cases in them that found each fault.
+--build: a build of the release with tests, in which targets changed by a fault are built again and tests run. --real: with PyTorch
+instead of tests/stand_in. --all: all tests of a fault, even after one has found it.
 
-Sources are changed in place, and are as before at the end, also after Ctrl-C.
+Sources are changed in place, and restored at the end, also after Ctrl-C.
 """
 
 import argparse
@@ -23,12 +23,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 TIMEOUT_S = 300
-PATIENCE_S = 60  # of tests that wait for what a fault keeps from them
+PATIENCE_S = 60  # for tests that wait for something that a fault prevents
 
 PRELOAD = ["tidemark_preload"]
 TIDEMARK = ["tidemark"]
-# name: (file below src, text or texts, the same with the fault, targets to build, tests, the quickest first)
-# A test is named without PyTorch's version; behind a colon the case of it that is run.
+# name: (file below src, text or texts, the same with the fault, targets to build, tests, the fastest first)
+# A test is named without PyTorch's version; after a colon comes the case to run.
 FAULTS = {
     "a free on the CPU is not recorded": (
         "collect/process/hooks_torch.cpp",
@@ -195,13 +195,13 @@ class Test:
             self.variables[name] = value
 
     def only(self, case):
-        """As it is, with the rest of its cases left out."""
+        """The same test with only this case."""
         self.name += f":{case}"
         self.command = [*self.command, case if any(word.endswith(".py") for word in self.command) else f"--gtest_filter={case}"]
         return self
 
     def run(self, log, real):
-        """None where it passes, else the cases that failed, as far as it names them."""
+        """None if it passes, else the failed cases, as far as the test names them."""
         variables = {**os.environ, "TIDEMARK_TEST_PATIENCE": str(PATIENCE_S), **self.variables}
         if real:
             variables.pop("TIDEMARK_STAND_IN", None)
@@ -219,7 +219,7 @@ class Test:
                 code = process.wait(TIMEOUT_S)
             except subprocess.TimeoutExpired:
                 code = "timeout"
-            if code != 0:  # programs of the test may wait for ever
+            if code != 0:  # programs of the test may wait forever
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
@@ -231,14 +231,14 @@ class Test:
 
 
 def tests_of(build, names):
-    """Those of the names, in their order: "programs.crash" is programs.crash.1.13.0, "fakes_test" all its shards."""
+    """The tests with these names, in order: "programs.crash" is programs.crash.1.13.0, "fakes_test" all its shards."""
     listed = subprocess.run(["ctest", "--show-only=json-v1"], cwd=build, check=True, capture_output=True).stdout
     described = [one for one in json.loads(listed)["tests"] if "command" in one]
     chosen = []
     for named in names:
         name, _, case = named.partition(":")
         found = [Test(one) for one in described if re.fullmatch(rf"{re.escape(name)}(\.[\d.a-z]+)?", one["name"])]
-        # Cases that are tests of their own are named after what they test: all of the program, then.
+        # Cases that are separate tests are named after their subject: run the whole program then.
         program = {"name": name, "command": [str(build / "tests" / "bin" / name), "--gtest_brief=1"], "properties": []}
         found = (
             [Test(program)] if case and not any(".py" in " ".join(test.command) for test in found) else found or [Test(program)]
@@ -291,7 +291,7 @@ def main():
     options.build = options.build.resolve()
     options.results.mkdir(parents=True, exist_ok=True)
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, lambda *_: sys.exit(1))  # by way of what puts the source back
+        signal.signal(number, lambda *_: sys.exit(1))  # exits through the code that restores the source
     results = {}
     try:
         for fault in options.only:

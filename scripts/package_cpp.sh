@@ -3,8 +3,8 @@
 #
 #   scripts/package_cpp.sh FOLDER
 #
-# FOLDER gets include/tidemark, lib/libtidemark.so, its CMake package, and in lib/tidemark the libraries that it needs. It shares the
-# C++ runtime with the program, so it is built by this distribution's compiler, and runs where glibc and libstdc++ are as new
+# FOLDER gets include/tidemark, lib/libtidemark.so, its CMake package, and in lib/tidemark its dependencies. It shares the
+# C++ runtime with the program, so it is built by this distribution's compiler, and runs with glibc and libstdc++ at least as new
 # as here (Debian 12: glibc 2.36, GCC 12).
 cd "$(dirname "$0")/.."
 . scripts/common.sh
@@ -25,7 +25,7 @@ rm -rf "$libraries"
 mkdir -p "$libraries"
 ldd "$root/lib/libtidemark.so" | awk '$3 ~ /^\// { print $3 }' |
   grep -Ev '/(lib(c|m|dl|rt|pthread|stdc\+\+|gcc_s)\.so|ld-linux)' | xargs -r cp -L -t "$libraries"
-# Of the old kind, which holds for what these need, too.
+# DT_RPATH, which applies to the dependencies of these, too.
 "$patchelf" --force-rpath --set-rpath "\$ORIGIN/tidemark" "$(realpath "$root/lib/libtidemark.so")"
 for library in "$libraries"/*; do "$patchelf" --force-rpath --set-rpath "\$ORIGIN" "$library"; done
 say "$root/lib/libtidemark.so, with $(du -sh "$libraries" | cut -f1) of libraries"

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Compares plans with what a real GPU took: PyTorch's counters, and every block that its allocator handed out, in order.
+"""Compares plans with a real GPU: PyTorch's counters, and every block returned by its allocator, in order.
 
 Runs the configurations of DATA/runs_h200.json (recorded on one H200 with torch 2.11.0, transformers 5.17.0, torchvision 0.26.0) with
 `tidemark plan --gpu H200` and an interpreter that has these versions: `scripts/setup.sh --torch-truth` installs them. Prints a line for
-each configuration and, at the end, how many are exact. Exit code 1 when a configuration could not be planned, or, with --exact, is not
+each configuration and, at the end, how many are exact. Exit code 1 if a configuration could not be planned, or, with --exact, is not
 exact.
 
     scripts/plan_accuracy.py                              all 48, some 8 minutes on two cores
@@ -25,7 +25,7 @@ FIGURES = ("peak_allocated", "peak_reserved", "alloc_count", "segments")
 
 
 def indexes(text, count):
-    """Numbers of "0-5,36"; all of `count` for nothing."""
+    """Numbers of "0-5,36"; without a text, all of `count`."""
     found = []
     for part in filter(None, text.split(",")):
         first, _, last = part.partition("-")
@@ -34,7 +34,7 @@ def indexes(text, count):
 
 
 def recorded_events(tidemark, recording):
-    """(size, total reserved) of each block that came, and (-size, ...) of each that went."""
+    """(size, total reserved) of each allocated block, and (-size, ...) of each freed one."""
     dump = subprocess.Popen([tidemark, "dump", "--format", "json", recording], stdout=subprocess.PIPE, text=True)
     for line in dump.stdout:
         event = json.loads(line).get("event")

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Compares plans with the memory snapshots of a real GPU in DATA/snapshots: every event of PyTorch's allocator, in order.
 
-The programs behind the snapshots were not kept. The ones below were put together from what the snapshots say: the frames of their
+The programs behind the snapshots were not kept. The ones below were reconstructed from the snapshots: the frames of their
 allocations give the order of the calls, the sizes give the models, and the shapes of the inputs are read from each snapshot. They run
 with `tidemark plan --gpu H200 --steps 0` and an interpreter that has the snapshots' versions (torch 2.11.0, transformers 5.17.0; `scripts/setup.sh
---torch-truth` installs them). Prints a line for each; exit code 1 when one
+--torch-truth` installs them). Prints a line for each; exit code 1 if one
 differs or could not be planned.
 
     scripts/plan_snapshots.py
@@ -39,7 +39,7 @@ INT64 = 8
 
 
 def read_snapshot(path):
-    """Of files of this project's own: pickle runs what others write."""
+    """For files of this project only: pickle runs code of its files."""
     with lzma.open(path) as file:
         return pickle.load(file)["device_traces"][0]
 
@@ -49,7 +49,7 @@ def events(trace):
 
 
 def input_shapes(trace):
-    """(batch, length) of each step: the allocation made by the program itself, and that of the positions, which follows."""
+    """(batch, length) of each step: the allocation made by the program itself, and the next one, of the positions."""
     sizes = [(event["size"], [frame["filename"] for frame in event["frames"]]) for event in trace if event["action"] == "alloc"]
     shapes = []
     for index, (size, files) in enumerate(sizes):
@@ -84,8 +84,8 @@ def train(name, shapes, output):
         optimizer.zero_grad()
 
     try:
-        # As the frames have it, and it shows in the events: the LoRA program's loop is not in a function, so the tensors of a step live
-        # until the next one replaces them.
+        # As the frames show, and the events confirm: the LoRA program's loop is not in a function, so the tensors of a step live until the next one
+        # replaces them.
         if name == "lora":
             for batch, length in shapes:
                 ids = torch.randint(0, 32000, (batch, length), device="cuda")

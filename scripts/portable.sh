@@ -8,7 +8,7 @@ scripts/setup.sh --portable
 export TIDEMARK_PORTABLE_ROOT=$portable_folder
 libraries=$portable_folder/usr/lib/$(uname -m)-linux-gnu
 
-# The compiler knows no folder of this machine; it is shown the headers and archives of these packages, without shared libraries.
+# The compiler uses no folder of this machine; it gets the headers and archives of these packages, without shared libraries.
 gather_libraries() {
   local packages=(libbrotli-dev libcairo2-dev libcli11-dev libelf-dev libexpat1-dev libfmt-dev libfontconfig-dev libfreetype-dev
     liblz4-dev liblzma-dev libncurses-dev libpixman-1-dev libpng-dev libprotozero-dev libsqlite3-dev libutf8proc-dev libzstd-dev nlohmann-json3-dev zlib1g-dev)
@@ -23,9 +23,9 @@ gather_libraries() {
   done
   cp "$portable_folder"/tools/lib/python3*/site-packages/ziglang/lib/libcxx/LICENSE.TXT "$portable_folder/licences/libc++"
 
-  # Python's is in a folder that no compiler of another system looks into.
+  # Python's is in a folder that compilers of other systems do not search.
   mv "$portable_folder"/usr/include/*-linux-gnu/python3*/pyconfig.h "$portable_folder"/usr/include/python3*/
-  # Nothing of X11 and GLib is linked, which would be for windows.
+  # X11 and GLib are not linked, because they are only for windows.
   sed -i 's/^Requires.private:.*/Requires.private: pixman-1 fontconfig freetype2 libpng/' "$libraries/pkgconfig/cairo.pc"
 }
 
@@ -55,8 +55,8 @@ unpack_source() {
   tar -tf "$archive" | sed -n "1s,^\([^/]*\).*,$portable_folder/sources/\1,p"
 }
 
-# Debian's archives of these two have thread-local variables as programs have them, which no option of the linker changes for a Python
-# module. pixman is compiled without the variants for particular processors: charts are small.
+# Debian's archives of these two have thread-local variables with a program's access model, which no linker option changes for a Python module. pixman
+# is compiled without processor-specific variants: charts are small.
 compile_libraries() {
   local folder
   folder=$(unpack_source p/pixman/pixman_0.42.2.orig.tar.gz ea1480efada2fd948bc75366f7c349e1c96d3297d09a3fe62626e38e234a625e)
@@ -70,11 +70,11 @@ compile_libraries() {
   compile_archive elf "$folder"/libelf/*.c -- -I"$folder/libelf" -I"$folder/lib" -isystem "$portable_folder/usr/include" -D_GNU_SOURCE \
     -DHAVE_{CONFIG,ERR,ERROR,STDATOMIC}_H -DHAVE_VISIBILITY -DHAVE_DECL_{MEMPCPY,MEMRCHR,POWEROF2,RAWMEMCHR,REALLOCARRAY}
 
-  # What the archives use of a newer glibc than is promised, and of the program that they take themselves for.
+  # Functions of a newer glibc that the archives use, and symbols of the program that they expect to be in.
   compile_archive newer "$PWD"/cmake/portable/*.c
 }
 
-# check_symbols FILE: fails where FILE asks for a newer glibc, or for a shared library that is not part of it.
+# check_symbols FILE: fails if FILE needs a newer glibc, or a shared library that is not part of it.
 check_symbols() {
   local newest needed
   newest=$(objdump -T "$1" | grep -o 'GLIBC_[0-9.]*' | sed 's/GLIBC_//' | sort -V | tail -1)

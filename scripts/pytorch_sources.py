@@ -1,4 +1,4 @@
-"""Where PyTorch's test suites and what they import come from. Both are kept below TIDEMARK_CACHE."""
+"""Sources of PyTorch's test suites and their dependencies. Both are cached below TIDEMARK_CACHE."""
 
 import os
 import subprocess
@@ -37,7 +37,7 @@ def tests(version):
     found = [full for full in offered if full.split("+")[0] == version]
     if not found:
         fail(f"Debian has no source package of PyTorch {version} (it has {', '.join(offered)}); give a folder with --tests")
-    # The archive itself is what the tests are in; Debian's patches to it are not needed.
+    # The tests are in the archive itself; Debian's patches to it are not needed.
     subprocess.run(["apt-get", "-qq", *options, "source", "--download-only", f"pytorch={found[-1]}"], cwd=folder, check=False)
     archives = list(folder.glob("pytorch_*.orig.tar.*"))
     if not archives:
@@ -50,7 +50,7 @@ def tests(version):
 
 
 def libraries(python):
-    """A folder with what PyTorch's test library imports and PyTorch does not bring."""
+    """A folder with the dependencies of PyTorch's test library that PyTorch does not contain."""
     folder = CACHE / "pytorch-tests-libraries"
     if not (folder / "expecttest").is_dir():
         pip = [sys.executable, "-m", "pip"]

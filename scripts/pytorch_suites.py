@@ -7,11 +7,11 @@ Examples:
   scripts/pytorch_suites.py --python python3 --tests pytorch/test --only test_cuda --device cuda --options "--driver on"
 
 The suites come from Debian's source package of PyTorch (version --source), which is kept below TIDEMARK_CACHE, or from a
-folder that is there already (--tests). A test in which the process dies, or which takes longer than --test-limit, has that as
-its outcome, and a new process goes on behind it. A test whose outcome differs runs a second time, plain and recorded: it was
-changed by recording when it differs again, and is unsteady otherwise. At --time-limit the tests that both runs have come to
+folder that is there already (--tests). If the process dies in a test, or the test exceeds --test-limit, that is its
+outcome, and a new process continues after it. A test whose outcome differs runs a second time, plain and recorded: it was
+changed by recording if it differs again, and is unsteady otherwise. At --time-limit the tests reached by both runs
 are compared, and the number of the others is printed. The exit code is 1 when recording changed an outcome or made a
-recording that cannot be read, and 2 when no test of a suite passed without recording.
+recording that cannot be read, and 2 if no test of a suite passed without recording.
 """
 
 import argparse
@@ -32,7 +32,7 @@ import pytorch_sources
 import unittest_outcomes
 
 ROOT = Path(__file__).resolve().parent.parent
-# What starts processes and threads, makes and frees most tensors, and looks at memory itself, in some ten minutes.
+# Suites that start processes and threads, create and free the most tensors, and inspect memory themselves, in some ten minutes.
 CPU_SUITES = ["test_autograd", "test_dataloader", "test_indexing", "test_multiprocessing", "test_shape_ops",
               "test_tensor_creation_ops", "test_torch", "test_utils", "test_view_ops"]
 
@@ -76,7 +76,7 @@ class Suites:
             process.wait()
 
     def run(self, label, names, recorded, ends):
-        """Runs the tests, in a new process behind each that died. Returns what they wrote, and whether time ran out."""
+        """Runs the tests, in a new process after each that died. Returns their output, and whether time ran out."""
         kind = "recorded" if recorded else "plain"
         path, log_path = (self.folder / f"{label}.{kind}.{ending}" for ending in ("jsonl", "log"))
         if not (self.arguments.resume and names == [label]):
@@ -97,7 +97,7 @@ class Suites:
                 if code is not None and (code or file.open):
                     unittest_outcomes.append(path, test=file.open or f"{label}, outside its tests", outcome=died(code), seconds=0)
                     file = unittest_outcomes.File(path)
-                if len(file.outcomes) == known:  # a further process would come no further
+                if len(file.outcomes) == known:  # a further process would make no progress
                     break
             cut = not file.complete and time.monotonic() >= ends
             if recorded:
@@ -120,7 +120,7 @@ class Suites:
         print(f"   {len(files)} recordings, {complete} of them complete, {events:,} events", file=sys.stderr, flush=True)
 
     def compare(self, suite):
-        """Prints how the runs of a suite compare. Returns how many tests ran, changed, were unsteady and did not run."""
+        """Prints the comparison of a suite's runs. Returns how many tests ran, changed, were unsteady and did not run."""
         began = time.monotonic()
         plain, plain_cut = self.run(suite, [suite], recorded=False, ends=began + 0.45 * (self.ends - began))
         between = time.monotonic()
@@ -147,7 +147,7 @@ class Suites:
         return collections.Counter(tests=len(tests), changed=len(changed), unsteady=len(unsteady), missing=missing)
 
     def judge(self, suite, differ, plain, recorded):
-        """Runs the tests whose outcomes differ once more. Returns lines for those that differ again, and for the others."""
+        """Runs the tests with different outcomes once more. Returns lines for those that differ again, and for the others."""
         if not differ:
             return [], []
         module = suite.split(".")[0] + "."
@@ -179,7 +179,7 @@ def main():
                         help="keep the outcomes, written as each test ends, and the suites' output here")
     parser.add_argument("--resume", action="store_true", help="go on from the outcomes in the folder of --results")
     arguments = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # what was started is ended, and temporary files are removed
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # child processes are ended, and temporary files are removed
     total = collections.Counter()
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(arguments.results or temporary).resolve()

@@ -3,11 +3,11 @@
 
     OUT=folder scripts/record_snapshots.py [case...]
 
-Each case runs in a process of its own, with its allocator settings, and writes CASE.pickle.xz and CASE.truth.json: the
+Each case runs in its own process, with its allocator settings, and writes CASE.pickle.xz and CASE.truth.json: the
 allocator's own counters, at their peak and after each step of the run. Trace entries of a step carry its number as
-user_metadata, so the counters of a step hold just before the first entry of the next, or a few entries earlier where
+user_metadata, so the counters of a step apply just before the first entry of the next, or a few entries earlier if
 something is freed between steps. Cases whose name begins with oom_ run out of memory for a known cause, with Python
-stacks; they fill the device, so each runs alone, and their truth holds PyTorch's message and what it told its observer.
+stacks; they fill the device, so each runs alone, and their truth contains PyTorch's message and its observer's values.
 Needs torch 2.11 or newer with CUDA; no network. Takes about three minutes and writes half a megabyte.
 """
 
@@ -33,7 +33,7 @@ class Run:
         self.live = []
 
     def observe_failures(self):
-        """What PyTorch tells its observers when it runs out of memory; allowed: the limit, or all the device has."""
+        """PyTorch's values for observers when it runs out of memory; allowed: the limit, or the device's memory."""
         self.failures = []
 
         def observer(device, requested, allowed, free):
@@ -195,7 +195,7 @@ def private_pools(run):
 
 
 def restore_checkpoint(run, torch, pool_id):
-    """What torch.compile's graph trees do between recordings: put a private pool back into an earlier state."""
+    """Like torch.compile's graph trees between recordings: puts a private pool back into an earlier state."""
     state = torch._C._cuda_getCheckpointState(run.device, pool_id)
     try:
         torch._C._cuda_setCheckpointPoolState(run.device, state, [], [])
@@ -218,7 +218,7 @@ def unsplit_pool(run):
 
 
 def late(run):
-    """History is switched on when blocks are alive already, and keeps the last entries only."""
+    """History is switched on when blocks are alive already, and keeps only the last entries."""
     run.churn(600)
     run.train()
     run.torch.cuda.memory._record_memory_history(context=None, max_entries=3000)
@@ -257,7 +257,7 @@ def devices(run):
     run.kept = other
 
 
-# Runs out of memory, each for one cause.
+# Out-of-memory cases, each with one cause.
 
 
 def load_weights(run, gib):
@@ -287,7 +287,7 @@ def oom_demand(run):
 
 
 def oom_retried(run):
-    """As before, and the program tries smaller batches, the last one twice."""
+    """The same, and the program tries smaller batches, the last one twice."""
     load_weights(run, free_gib(run) * 9 // 10)
     for gib in (32, 24, 16, 16):
         run.fail(forward, run, gib * GIB)
@@ -303,7 +303,7 @@ def oom_limit(run):
 
 
 def leave_holes(run):
-    """Fills the device with segments of 2 GiB that are free but for 64 MiB at their beginning."""
+    """Fills the device with segments of 2 GiB that are free except for 64 MiB at their beginning."""
     fillers = []
     while free_gib(run) >= 3:
         whole = run.tensor(2 * GIB)
@@ -319,7 +319,7 @@ def oom_fragmentation(run):
 
 
 def oom_fragmentation_expandable(run):
-    """Expandable segments give back whole handles of 20 MiB only."""
+    """Expandable segments release only whole handles of 20 MiB."""
     leave_holes(run)
     cached = run.torch.cuda.memory_reserved(run.device) - run.torch.cuda.memory_allocated(run.device)
     run.fail(forward, run, run.torch.cuda.mem_get_info(run.device)[0] + cached - (100 << 20))
@@ -332,7 +332,7 @@ def oom_other_stream(run):
 
 
 def oom_private_pool(run):
-    """Half of the device is cached by a memory pool of the program's own, which is not used now."""
+    """Half of the device is cached by a memory pool of the program's own, which is now unused."""
     gib = free_gib(run)
     run.kept = run.torch.cuda.MemPool()
     with run.torch.cuda.use_mem_pool(run.kept):
@@ -343,7 +343,7 @@ def oom_private_pool(run):
 
 
 def oom_capture(run):
-    """While a graph is captured nothing cached is given back."""
+    """While a graph is captured, cached memory is not released."""
     torch = run.torch
     gib = free_gib(run)
     load_weights(run, gib // 2)
@@ -357,7 +357,7 @@ def oom_capture(run):
 
 
 def oom_leak(run):
-    """Training steps that each keep a tensor which nobody needs."""
+    """Training steps that each keep an unneeded tensor."""
     torch = run.torch
     load_weights(run, free_gib(run) * 6 // 10)
     model = torch.nn.Linear(1024, 1024).cuda()
@@ -391,7 +391,7 @@ sys.stdin.read()
 
 
 def oom_other_process(run):
-    """Another process takes what this one had before and gave back."""
+    """Another process takes memory that this one had before and released."""
     half = free_gib(run) // 2 * GIB
     load_weights(run, half // GIB)
     run.live.clear()
@@ -443,7 +443,7 @@ CASES = {
 
 
 def shorten_paths(snapshot):
-    """Leaves the folders of this machine out of the frames, which are shared objects."""
+    """Removes the folders of this machine from the frames, which are shared objects."""
     lists = [entry.get("frames", ()) for trace in snapshot["device_traces"] for entry in trace]
     for segment in snapshot["segments"]:
         lists += [segment.get("frames", ())] + [block.get("frames", ()) for block in segment["blocks"]]

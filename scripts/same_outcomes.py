@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Whether recording changes what programs do: a thousand programs, each plain and recorded, have to end the same way.
+"""Whether recording changes what programs do: a thousand programs, each plain and recorded, must end the same way.
 
     scripts/same_outcomes.py build/release/bin/tidemark [--python PYTHON] [--programs 1000] [--jobs 2]
 
 A program is some work with PyTorch (training, threads, processes, generators, hooks, ...), something that interferes with it (storms of
 signals whose handlers raise, audit hooks that end the process, profilers, tracers, a debugger, faulthandler, limits, ...), and a way to
 end (returning, exceptions, exit codes, signals, crashes, exec, ...); number n is always the same one. They are forked once PyTorch is
-loaded, every tenth starts anew. Compared are exit status, stdout and stderr, without addresses and process ids. What differs is run
-again up to five times: an outcome that a plain run of the program had too is no difference, as a signal may hit Python itself at a
-place that swallows exceptions, with and without recording.
+loaded, every tenth starts a new interpreter. Exit status, stdout and stderr are compared, without addresses and process ids. Programs that
+differ run again up to five times: an outcome that a plain run of the program had too is no difference, as a signal may hit Python itself at
+a place that swallows exceptions, with and without recording.
 
 Prints the programs that differ and ends with 1 if there are any.
 """
@@ -42,7 +42,7 @@ LIMIT_S = 60
 PTRACE_TRACEME, PTRACE_CONT = 0, 7
 VARIES = [
     (re.compile(r"0x[0-9a-f]+"), "ADDRESS"),
-    (re.compile(r"(?m)^Thread ADDRESS.*\n(?:  File .*\n|  \.\.\..*\n)*"), ""),  # whichever threads run when a process crashes
+    (re.compile(r"(?m)^Thread ADDRESS.*\n(?:  File .*\n|  \.\.\..*\n)*"), ""),  # any thread may run when a process crashes
     (re.compile(r"\[\d+\]|pid[ =]\d+"), "PID"),
 ]
 
@@ -51,7 +51,7 @@ VARIES = [
 
 
 class Interrupted(BaseException):
-    """BaseException: code of libraries has handlers for Exception that are meant for errors of its own."""
+    """BaseException, because libraries have handlers for Exception that are meant for their own errors."""
 
 
 def make_model(width=16):
@@ -87,7 +87,7 @@ def evaluate():
 
 def train_in_threads():
     results = []
-    for _ in range(2):  # one after the other: what two of them print would be mixed
+    for _ in range(2):  # sequentially: the output of two of them would be mixed
         thread = threading.Thread(target=lambda: results.append(train(2)))
         thread.start()
         thread.join()
@@ -140,7 +140,7 @@ def generate():
         return [batch.sum().item() for batch in batches()]
 
     try:
-        collect().send(None)  # a loop of asyncio would be left half made by an exception at the wrong moment
+        collect().send(None)  # an exception at the wrong moment would leave a loop of asyncio partly created
     except StopIteration as ended:
         return ended.value
 
@@ -174,11 +174,11 @@ def fail_inside():
 WORKS = [train, evaluate, train_in_threads, make_models, use_hooks, define_function, generate, fork, call_programs, fail_inside]
 
 
-# ---- what interferes with it ----
+# ---- interference with the work ----
 
 
 def may_raise(frame):
-    """Not in Python's own library: threading, subprocess and what runs at a fork do not survive an exception at any place."""
+    """Not in Python's own library: threading, subprocess and code that runs at a fork do not survive an exception at any place."""
     while frame is not None:
         if frame.f_code.co_filename != __file__ and f"{os.sep}torch{os.sep}" not in frame.f_code.co_filename:
             return False
@@ -187,7 +187,7 @@ def may_raise(frame):
 
 
 def storm(work, error):
-    """Signals whose handler raises, at any instruction of the work. Each has to arrive."""
+    """Signals whose handler raises, at any instruction of the work. Each must arrive."""
     raised = caught = got = 0
 
     def handle(_, frame):
@@ -198,7 +198,7 @@ def storm(work, error):
             raised += 1
             raise error
 
-    work()  # an import that is interrupted leaves modules half made
+    work()  # an interrupted import leaves incomplete modules
     signal.signal(signal.SIGALRM, handle)
     signal.setitimer(signal.ITIMER_REAL, 0.0005)
     result = None
@@ -232,7 +232,7 @@ def counting_storm(work):
 
 
 def with_audit_hook(work, events):
-    work()  # what is imported and compiled is
+    work()  # its modules are now imported and compiled
     seen = []
 
     def look(event, arguments):
@@ -384,7 +384,7 @@ INTERFERENCES = {
 }
 
 
-# ---- how it ends ----
+# ---- ways to end ----
 
 
 def crash():
@@ -415,7 +415,7 @@ ENDINGS = {
 }
 
 PROGRAMS = list(itertools.product(WORKS, INTERFERENCES, ENDINGS))
-STRIDE = 577  # has no factor with the number of programs: any number of them in a row are of all kinds
+STRIDE = 577  # has no common factor with the number of programs: any number of consecutive ones are of all kinds
 
 
 def program(number):
@@ -437,7 +437,7 @@ def run_program(number):
 
 
 def wait_for(pid):
-    """Its wait status; a process that is traced goes on with the signals that it gets."""
+    """Its wait status; a traced process continues with the signals that it gets."""
     deadline = time.monotonic() + LIMIT_S
     while True:
         found, status = os.waitpid(pid, os.WNOHANG)
@@ -455,12 +455,12 @@ def wait_for(pid):
 
 
 def run_programs(numbers, folder):
-    """In each of the processes that are compared: forks a child for each program. Children return to the end of the script."""
+    """In each of the compared processes: forks a child for each program. Children return to the end of the script."""
     import torch
     import torch.optim
 
     torch.set_num_threads(1)
-    # A process that is recorded forks. It has not run a backward pass: where there is a GPU, its children could run none.
+    # A recorded process forks. It has not run a backward pass: with a GPU, its children could not run one.
     model = make_model()
     model(torch.ones(4, 8))
     optimizer = torch.optim.AdamW(model.parameters())
@@ -480,7 +480,7 @@ def run_programs(numbers, folder):
 
 
 def command_of(arguments, recording):
-    """Plain where `recording` is None."""
+    """The plain command if `recording` is None."""
     own = [arguments.python, __file__]
     if recording is None:
         return own
@@ -519,12 +519,12 @@ def outcome_of_started(arguments, number, folder, recorded):
     done = subprocess.run([*command, "--start", str(number)], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
                           errors="replace")
     ours = re.compile(r"(?m)^tidemark: .*\n")
-    code = 128 - done.returncode if done.returncode < 0 else done.returncode  # as a shell does, so `tidemark run` does
+    code = 128 - done.returncode if done.returncode < 0 else done.returncode  # as in a shell, so `tidemark run` does the same
     return outcome(code, done.stdout, ours.sub("", done.stderr))
 
 
 def differing(arguments, numbers, folder):
-    """The programs among these whose outcomes differ: number to [plain, recorded]."""
+    """The programs among these with different outcomes: number to [plain, recorded]."""
     found = {}
     started = [number for number in numbers if number % 10 == 9 and "debugger" not in describe(number)]
     forked = [number for number in numbers if number not in started]
@@ -585,7 +585,7 @@ def main():
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         run_program(arguments.start)
     else:
-        os.environ["CUDA_VISIBLE_DEVICES"] = ""  # once the parent has used a GPU, no forked child could
+        os.environ["CUDA_VISIBLE_DEVICES"] = ""  # after the parent has used a GPU, no forked child could
         sys.exit(compare(arguments))
 
 

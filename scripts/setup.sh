@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Installs what building and testing Tidemark needs on Debian 12, and does nothing where it is there already.
+# Installs the requirements for building and testing Tidemark on Debian 12, unless they are installed already.
 #
 #   scripts/setup.sh                   to build it and its tests
 #   scripts/setup.sh --no-tests        to build it only, by `pip install .` too
-#   scripts/setup.sh --portable        to build what runs on older distributions too (scripts/portable.sh): zig (400 MB)
-#   scripts/setup.sh --dev             also clang, for sanitizers, fuzzing and linters, and what tests look with: zsh and fish at
-#                                      completion, Prometheus at metrics, curl's header at our declarations, doxygen at the C++ API
-#   scripts/setup.sh --browser         also Chromium, with which tests look at report pages (500 MB)
+#   scripts/setup.sh --portable        to build for older distributions too (scripts/portable.sh): zig (400 MB)
+#   scripts/setup.sh --dev             also clang, for sanitizers, fuzzing and linters, and tools for tests: zsh and fish for
+#                                      completion, Prometheus for metrics, curl's header for declarations, doxygen for the C++ API
+#   scripts/setup.sh --browser         also Chromium, for tests of report pages (500 MB)
 #   scripts/setup.sh --torch           also Debian's PyTorch 1.13, with an optimized BLAS
 #   scripts/setup.sh --torch-newest    also PyPI's newest PyTorch (5 GB) in a virtual environment, and NVIDIA's nvml.h
-#   scripts/setup.sh --python          also what the Python package is tested with, beside the newest PyTorch (2 GB)
+#   scripts/setup.sh --python          also the Python package's test requirements, with the newest PyTorch (2 GB)
 #   scripts/setup.sh --torch-truth     also the PyTorch that ../shared/data was recorded with (3 GB, without NVIDIA's libraries)
 #
-# TIDEMARK_CACHE                where these go (default: ~/.cache/tidemark)
-# TIDEMARK_TORCH_NEWEST_PYTHON  an interpreter that has a new torch already: nothing is installed then
+# TIDEMARK_CACHE                folder of these (default: ~/.cache/tidemark)
+# TIDEMARK_TORCH_NEWEST_PYTHON  an interpreter with a new torch: it is not installed then
 cd "$(dirname "$0")/.."
 . scripts/common.sh
 
@@ -89,7 +89,7 @@ install_newest_torch() {
   touch "$torch_newest_folder/complete"
 }
 
-# The newest PyTorch is seen from there, not installed again.
+# The newest PyTorch is used from there, not installed again.
 install_python_tools() {
   local wanted=python/requirements-test.txt
   ! cmp -s "$wanted" "$python_tools_folder/complete" || return 0
@@ -102,7 +102,7 @@ install_python_tools() {
   cp "$wanted" "$python_tools_folder/complete"
 }
 
-# The phantom GPU stands in for NVIDIA's libraries, so what requires torch is installed without its requirements.
+# The phantom GPU replaces NVIDIA's libraries, so packages that require torch are installed without its requirements.
 install_torch_of_truth() {
   [[ ! -e $torch_truth_folder/complete ]] || return 0
   say "installing torch $torch_truth_version into $torch_truth_folder (3 GB, a minute or two)"
@@ -115,7 +115,7 @@ install_torch_of_truth() {
   touch "$torch_truth_folder/complete"
 }
 
-# What needs it is left out where it cannot be had.
+# Tests that need it are left out if it is not available.
 fetch_nvml_header() {
   [[ ! -e $nvml_include/nvml.h ]] || return 0
   "$(torch_newest_python)" -m pip install -q --no-cache-dir --no-deps --target "$nvml_folder" \
@@ -123,7 +123,7 @@ fetch_nvml_header() {
     say "nvml.h could not be fetched: our declarations of NVML are not compared with it"
 }
 
-# The compilers are two words of zig each, in scripts of their own; what the libraries use of a newer glibc is compiled with them.
+# Each compiler is a script that calls zig with a word; functions of a newer glibc that the libraries use are compiled with them.
 install_portable_compiler() {
   [[ ! -e $portable_folder/complete ]] || return 0
   say "installing zig $zig_version into $portable_folder (400 MB)"

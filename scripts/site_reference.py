@@ -1,9 +1,9 @@
-"""A hook of mkdocs: the API reference has every public name of the package once. A page of docs/api says which modules
-it is about,
+"""A hook of mkdocs: the API reference contains every public name of the package once. A page of docs/api names its
+modules,
 
     <!-- public names of: tidemark.recording, tidemark._recorder -->
 
-and the names that tidemark/_exports.py lists for these modules and those inside them stand there. A module of no page is
+and gets the names that tidemark/_exports.py lists for these modules and modules inside them. A module without a page is
 an error.
 """
 

@@ -22,14 +22,14 @@ FENCES = {".h": "cpp", ".py": "python", ".sh": "bash", ".txt": "text", ".yml": "
 
 
 def page_of(path: str) -> str:
-    """Where the site has the repository's file `path`."""
+    """The site's path of the repository's file `path`."""
     if path.startswith("docs/"):
         return path[len("docs/") :]
     return f"repository/{path}" if path.endswith(".md") else f"repository/{path}.md"
 
 
 def path_of(page: str) -> str:
-    """The repository's file that the site's `page` shows."""
+    """The repository's file shown by the site's `page`."""
     return page[len("repository/") :] if page.startswith("repository/") else f"docs/{page}"
 
 
@@ -40,7 +40,7 @@ def targets(path: str, text: str) -> set[str]:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    # What the navigation has of the repository, and what pages link to; also pages that are added here.
+    # Files of the repository in the navigation, and link targets of pages, including added ones.
     waiting = ["CONTRIBUTING.md", "CHANGELOG.md"]
     for file in files.documentation_pages():
         waiting += targets(path_of(file.src_uri), file.content_string)
@@ -65,7 +65,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
     def link(match: re.Match[str]) -> str:
         target = posixpath.normpath(posixpath.join(folder, match[1]))
         if not (ROOT / target).is_file():
-            return match[1]  # mkdocs says that it is broken
+            return match[1]  # mkdocs reports that it is broken
         return posixpath.relpath(page_of(target), posixpath.dirname(here) or ".")
 
     return LINK.sub(link, markdown)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds the release and runs every test, with Debian's PyTorch 1.13 and the newest one; those of the phantom GPU also with the
-# one that ../shared/data was recorded with. Options go to ctest.
+# Builds the release and runs every test, with Debian's PyTorch 1.13 and the newest one; tests of the phantom GPU also with the
+# version of ../shared/data. Options go to ctest.
 cd "$(dirname "$0")/.."
 . scripts/common.sh
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Prints the tests that took longest, of what `ctest --output-junit FILE` wrote.
+"""Prints the longest tests in the output of `ctest --output-junit FILE`.
 
     scripts/test_times.py [--count N] [--keep FILE.csv] FILE.xml...
 
-Seconds are those on the wall: tests that run beside others take longer than alone. --keep: all of them, as run, test, seconds,
+Seconds are wall time: tests that run concurrently take longer than alone. --keep: all of them, as run, test, seconds,
 longest first.
 """
 

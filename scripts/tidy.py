@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs clang-tidy over the translation units of a build, and remembers what was fine.
+"""Runs clang-tidy over the translation units of a build, and caches the units without findings.
 
     scripts/tidy.py -p BUILD [-j N] [--program CLANG_TIDY] [--checks CHECKS] [--changed-since COMMIT]
                     [--seconds N] REGEX
@@ -10,9 +10,9 @@ COMMIT, or .clang-tidy or a preset of CMake changed. --seconds: after this time 
 out is printed.
 
 The path of a source is its path below the repository; that of a unit of several sources (CMAKE_UNITY_BUILD) is its path
-below BUILD, where it lies in the folder of its target. A unit is read again when it, a header that it includes, .clang-tidy,
-the checks or clang-tidy's version is another one: the key of what is remembered is the text after preprocessing, comments
-included (they hold NOLINT). It lies in tidy/ below TIDEMARK_CACHE (default: ~/.cache/tidemark).
+below BUILD, in the folder of its target. A unit is read again if it, a header that it includes, .clang-tidy,
+the checks or clang-tidy's version changed: the cache's key is the text after preprocessing, including comments
+(which contain NOLINT). The cache is tidy/ below TIDEMARK_CACHE (default: ~/.cache/tidemark).
 """
 
 import argparse
@@ -79,12 +79,12 @@ def preprocess_command(entry):
 
 
 def sources_of(preprocessed, folder):
-    """The files whose text went into a unit, by the marks that the preprocessor leaves."""
+    """The files whose text is in a unit, by the preprocessor's line markers."""
     return {Path(os.path.normpath(folder / name)) for name in re.findall(r'^# \d+ "([^"<]+)"', preprocessed, re.MULTILINE)}
 
 
 def key_of(entry, fixed, changed):
-    """What tells one reading of a source from another; None: cannot be preprocessed; "": unchanged."""
+    """The key of one reading of a source; None: cannot be preprocessed; "": unchanged."""
     done = run(preprocess_command(entry), cwd=entry["directory"])
     if done.returncode != 0:
         return None

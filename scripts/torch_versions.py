@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Plans the same programs with several versions of PyTorch, and prints a table for docs/phantom-gpu.md.
 
-Each version is installed from PyPI into TIDEMARK_CACHE/torch-VERSION (default: ~/.cache/tidemark), without NVIDIA's libraries, for which
-the phantom GPU stands in; one that is there already is used. `torch_versions/programs.py` has the programs. A program is right when
-the recording's peaks equal what PyTorch itself counted, to the byte.
+Each version is installed from PyPI into TIDEMARK_CACHE/torch-VERSION (default: ~/.cache/tidemark), without NVIDIA's libraries, which
+the phantom GPU replaces; an installed one is used. `torch_versions/programs.py` has the programs. A program is right if
+the recording's peaks equal PyTorch's own counters, to the byte.
 
     scripts/torch_versions.py                             all versions, 1 GB to download and some minutes each
     scripts/torch_versions.py 2.6.0 --only mlp,sort       one version, two programs
@@ -34,7 +34,7 @@ def pip(python, *arguments):
 
 
 def install(version):
-    """The version's interpreter, and whether it was installed now. What is there already is not touched."""
+    """The version's interpreter, and whether it was installed now. An existing one is not changed."""
     folder = CACHE / f"torch-{version}"
     python = folder / "bin/python"
     if folder.exists():
@@ -50,7 +50,7 @@ def install(version):
 
 
 def requirements(folder):
-    """What the installed torch requires here, without NVIDIA's libraries."""
+    """The requirements of the installed torch here, without NVIDIA's libraries."""
     (site,) = folder.glob("lib/python*/site-packages")
     (torch,) = importlib.metadata.distributions(name="torch", path=[str(site)])
     for line in torch.requires:
@@ -61,7 +61,7 @@ def requirements(folder):
 
 
 def plan(tidemark, python, program, folder):
-    """None when PyTorch's counters equal the recording, else why not; and the plan."""
+    """None if PyTorch's counters equal the recording, else the reason; and the plan."""
     environment = dict(os.environ)
     environment.pop("PYTORCH_CUDA_ALLOC_CONF", None)
     environment["TORCHINDUCTOR_COMPILE_THREADS"] = "1"

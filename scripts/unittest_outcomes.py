@@ -2,7 +2,7 @@
 """Runs tests of Python's unittest and writes the outcome of each as it ends: unittest_outcomes.py FILE SECONDS NAME...
 
 Each NAME is a module of the current folder, or a class or test in it. FILE gets a line of JSON for each test that starts and
-for each that ends. Tests whose outcome FILE has already are left out, so that a second process goes on where the first one
+for each that ends. Tests whose outcome FILE has already are left out, so that a second process continues after the first one
 died. A test that takes longer than SECONDS ends the process with SIGALRM, after the stacks of its threads were printed.
 """
 
@@ -32,11 +32,11 @@ class Outcomes(unittest.TestResult):
         self.began = 0.0
 
     def write(self, **entry):
-        if os.getpid() == self.process:  # a process that a test forks can come here too
+        if os.getpid() == self.process:  # a process forked by a test can come here too
             append(self.path, **entry)
 
     def restart_limit(self):
-        """Also between tests: what sets up a class, or ends the process, can hang as well."""
+        """Also between tests: setting up a class, or ending the process, can hang as well."""
         signal.setitimer(signal.ITIMER_REAL, self.limit_s)
 
     def startTest(self, test):
@@ -55,7 +55,7 @@ class Outcomes(unittest.TestResult):
 
     def note(self, test, outcome):
         self.outcome = outcome
-        if self.running is None:  # what sets up a class or module is no test of its own
+        if self.running is None:  # setting up a class or module is not a test
             self.write(test=test.id(), outcome=outcome, seconds=0)
 
     def addError(self, test, err):
@@ -79,13 +79,13 @@ class Outcomes(unittest.TestResult):
 
 
 class File:
-    """What a file of outcomes holds."""
+    """The content of a file of outcomes."""
 
     def __init__(self, path):
         self.outcomes = {}  # by test
         self.seconds = 0.0
         self.open = None  # the test that started and did not end
-        self.count = 0  # of all tests, those that did not run yet among them
+        self.count = 0  # of all tests, including those that did not run yet
         self.complete = False
         for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else []:
             entry = json.loads(line)
@@ -115,7 +115,7 @@ def main(path, limit_s, *names):
     tests = list(each(unittest.defaultTestLoader.loadTestsFromNames(names)))
     outcomes.write(count=len(tests))
     unittest.TestSuite(test for test in tests if test.id() not in known).run(outcomes)
-    if not outcomes.shouldStop:  # PyTorch stops when its device is of no use any more: a new process goes on
+    if not outcomes.shouldStop:  # PyTorch stops when its device is unusable: a new process continues
         outcomes.write(complete=True)
 
 

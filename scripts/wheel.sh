@@ -10,7 +10,7 @@ output=${1:-dist}
 tools=$portable_folder/tools/bin
 pack_wheel "$tools/python" build/portable
 
-# It has nothing to add: it checks that the wheel keeps the promise of its name, and gives it that name.
+# It has nothing to add: it checks that the wheel fulfils the platform in its name, and gives it that name.
 log=build/portable/auditwheel.log
 PATH=$tools:$PATH auditwheel repair --plat "manylinux_${portable_glibc/./_}_$(uname -m)" --wheel-dir "$output" \
   build/portable/wheel/*.whl >"$log" 2>&1 || { cat "$log" >&2 && exit 1; }

@@ -1,6 +1,6 @@
 """The programs that torch_versions.py plans with each version of PyTorch: `programs.py NAME`.
 
-Each takes two steps and writes, for each of its processes, a line `COUNTED {...}` with what PyTorch counted on its device.
+Each takes two steps and writes, for each of its processes, a line `COUNTED {...}` with PyTorch's counters of its device.
 """
 
 import json
@@ -17,7 +17,7 @@ RANKS = 2
 
 
 def counted(device=0, **more):
-    """Says what PyTorch's allocator counted."""
+    """Prints the counters of PyTorch's allocator."""
     stats = torch.cuda.memory_stats(device)
     figures = {
         "device": device,
@@ -25,7 +25,7 @@ def counted(device=0, **more):
         "peak_reserved_bytes": stats["reserved_bytes.all.peak"],
         "out_of_memory_count": stats["num_ooms"],
     }
-    sys.stdout.write(f"COUNTED {json.dumps(figures | more)}\n")  # at once: ranks share the stream
+    sys.stdout.write(f"COUNTED {json.dumps(figures | more)}\n")  # in one call: ranks share the stream
     sys.stdout.flush()
 
 
@@ -139,7 +139,7 @@ def compiled():
 
 
 def ranks(name):
-    """Starts this program once for each rank, as torchrun does."""
+    """Starts this program once for each rank, like torchrun."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         place = {"WORLD_SIZE": RANKS, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free.getsockname()[1]}
