@@ -3,7 +3,7 @@ set(TIDEMARK_TEST_PYTHONS "" CACHE STRING "Python interpreters that have PyTorch
 set(TIDEMARK_PHANTOM_PYTHONS "" CACHE STRING
   "Python interpreters with a PyTorch for CUDA, which may lack NVIDIA's libraries: to test the phantom GPU with, beside those above")
 
-# Of this interpreter's PyTorch, which is not imported: that takes seconds.
+# The version of this interpreter's PyTorch, which is not imported: that takes seconds.
 function(tidemark_torch_version result python)
   execute_process(
     COMMAND ${python} -c "import importlib.metadata; print(importlib.metadata.version('torch').split('+')[0])"
@@ -35,7 +35,7 @@ function(tidemark_python_tests prefix pythons)
   endforeach()
 endfunction()
 
-# Of the interpreters, those whose PyTorch is built for CUDA. Without loading it, which takes seconds.
+# The interpreters whose PyTorch is built for CUDA. Without loading it, which takes seconds.
 function(tidemark_cuda_pythons result)
   set(found "")
   foreach(python IN LISTS ARGN)

@@ -1,4 +1,4 @@
-// A folder of the test's own, removed with everything in it.
+// A temporary folder of the test, removed with everything in it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ class TemporaryFolder {
 
   [[nodiscard]] const std::string& path() const { return path_; }
   [[nodiscard]] std::string at(const std::string& name) const { return path_ + "/" + name; }
-  /// Writes a file, with the folders above it.
+  /// Writes a file, and creates the folders above it.
   std::string write(const std::string& name, const std::string& text) const {
     std::filesystem::create_directories(std::filesystem::path(at(name)).parent_path());
     std::ofstream(at(name)) << text;

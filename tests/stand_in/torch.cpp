@@ -1,6 +1,6 @@
-// A module `torch` that stands in for PyTorch in programs whose recorder is tested and not their PyTorch:
-// one-dimensional tensors on the CPU, whose memory comes from the libc10 of tests/fakes, with the sizes that PyTorch
-// asks for. It starts in some hundredths of PyTorch's time.
+// A module `torch` that replaces PyTorch in programs that test the recorder and not PyTorch: one-dimensional tensors on
+// the CPU, with memory from the libc10 of tests/fakes, with the sizes that PyTorch requests. It starts in some
+// hundredths of PyTorch's time.
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
 #include <structmember.h>
@@ -25,7 +25,7 @@ struct Tensor {
   PyObject_HEAD void* data;  ///< owned unless there is a base
   Py_ssize_t count;
   Dtype* dtype;
-  PyObject* base;  ///< whose memory a view shows
+  PyObject* base;  ///< owner of a view's memory
 };
 
 PyTypeObject* dtype_type = nullptr;
@@ -91,7 +91,7 @@ double get(const Tensor& tensor, Py_ssize_t index) {
   return 0;
 }
 
-/// The number of elements of what is given as sizes: (3, 4) or ((3, 4),). -1 with an exception.
+/// The number of elements for the given sizes: (3, 4) or ((3, 4),). -1 with an exception.
 Py_ssize_t product(PyObject* sizes) {
   if (PyTuple_Size(sizes) == 1 && PyTuple_Check(PyTuple_GetItem(sizes, 0))) return product(PyTuple_GetItem(sizes, 0));
   Py_ssize_t count = 1;
@@ -103,7 +103,7 @@ Py_ssize_t product(PyObject* sizes) {
   return count;
 }
 
-/// `dtype=` of the keywords, or the usual one; null with an exception.
+/// `dtype=` of the keywords, or the default; null with an exception.
 Dtype* wanted_dtype(PyObject* keywords, Kind usual) {
   PyObject* found = keywords != nullptr ? PyDict_GetItemString(keywords, "dtype") : nullptr;
   if (keywords != nullptr && PyDict_Size(keywords) != (found != nullptr ? 1 : 0)) {

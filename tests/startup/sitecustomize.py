@@ -1,8 +1,8 @@
 """Python runs this file when it starts a program of a test, which then imports PyTorch in four fifths of the time.
 
-While PyTorch is imported, the garbage collector looks through what the imported modules have made again and again: here it
-looks less often. And PyTorch asks for the place of each operation that it registers, with the lines around it, for which
-Python goes through all modules: here it gets the place alone.
+While PyTorch is imported, the garbage collector scans the imported modules' objects repeatedly: here it
+runs less often. And PyTorch looks up the place of each operation that it registers, with the lines around it, for which
+Python goes through all modules: here it gets only the place.
 """
 
 import gc

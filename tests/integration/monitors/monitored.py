@@ -1,4 +1,4 @@
-"""A machine with two GPUs that are not there, one of which fills up, and a monitor that watches it."""
+"""A machine with two simulated GPUs, one of which fills up, and a monitor that watches it."""
 
 import json
 import os
@@ -19,13 +19,13 @@ DEVICES = [
 
 
 class Machine:
-    """A process takes more and more of GPU 0 once it is told to."""
+    """A process that takes more and more of GPU 0 after grow() is called."""
 
     def __init__(self, **facts):
-        """`facts`: of GPU 0, as fakes/nvml.cpp has them."""
+        """`facts`: of GPU 0, as in fakes/nvml.cpp."""
         self.folder = tempfile.TemporaryDirectory()
         self.at = Path(self.folder.name)
-        # Recorders of others on this machine are not found from there.
+        # Other recorders on this machine are not found from there.
         self.places = {"TIDEMARK_RUNTIME_DIR": self.folder.name}
         self.log = self.at / "driver.log"
         self.log.touch()
@@ -51,7 +51,7 @@ class Machine:
         self.growing.start()
 
     def record(self):
-        """Starts a training under `tidemark run`; what it says of its tensors (programs/watched.py)."""
+        """Starts a training under `tidemark run`; returns its own values of its tensors (programs/watched.py)."""
         program = Path(__file__).resolve().parents[1] / "recorder" / "watched.py"
         command = [
             os.environ["TIDEMARK"],
@@ -95,7 +95,7 @@ class Machine:
 
 
 def wait_for(what, condition, patience=120):
-    """What `condition` returns once it is true; fails when it does not become so for minutes."""
+    """The result of `condition` once it is true; fails if it does not become so for minutes."""
     deadline = time.monotonic() + patience
     while not (value := condition()):
         assert time.monotonic() < deadline, f"waited {patience} s for {what}"
@@ -104,7 +104,7 @@ def wait_for(what, condition, patience=120):
 
 
 def url_of(monitor):
-    """Where the monitor serves metrics, as it says."""
+    """The address of the monitor's metrics, from its output."""
 
     def said():
         assert monitor.poll() is None, monitor.errors.read_text()

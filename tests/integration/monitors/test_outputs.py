@@ -31,7 +31,7 @@ def time_left(url):
 
 
 class Collector(http.server.ThreadingHTTPServer):
-    """Keeps what is posted to it, by path."""
+    """Stores posted bodies, by path."""
 
     def __init__(self):
         posted = self.posted = {}
@@ -78,7 +78,7 @@ class OutputsTest(unittest.TestCase):
         )  # fmt: skip
         self.machine.grow(0.5, up_to=60)
 
-        def told_of_the_gpu():  # the host may be told of, too, where other programs use its memory
+        def told_of_the_gpu():  # changes of the host may be reported, too, if other programs use its memory
             every = (json.loads(file.read_text()) for file in told_files.glob("*.json"))
             return next((told for told in every if told["device"] == "0"), None)
 
@@ -115,7 +115,7 @@ class OutputsTest(unittest.TestCase):
         change = next(change for change in past["risk_changes"] if change["device"] == "0")
         self.assertEqual((change["id"], change["before"], change["assessment"]["device"]), ("GPU-1111", "low", "0"))
         self.assertTrue((self.machine.at / "past.png").read_bytes().startswith(b"\x89PNG"))
-        # By another reader: the highest of the rows is the peak.
+        # Read by another program: the highest of the rows is the peak.
         with sqlite3.connect(history) as database:
             (peak,) = database.execute(
                 "SELECT max(high) FROM points JOIN series ON series.id = series WHERE key = '0' AND pid = 0"
@@ -128,7 +128,7 @@ class OutputsTest(unittest.TestCase):
 
     @unittest.skipUnless(os.environ["FAKES_CLOCK_LIBRARY"], "not with a sanitizer")
     def test_a_critical_risk_is_told_once(self):
-        # 79 GiB are full after 130 s. What has grown for 76 s is critical: 1.4 times as long as the 54 s that are left.
+        # 79 GiB are full after 130 s. A growth over 76 s is critical: 1.4 times as long as the remaining 54 s.
         machine = Machine(memory={"total": 80 * GIB, "reserved": GIB, "used": 40 * GIB}, grows=0.3 * GIB)
         self.addCleanup(machine.close)
         collector = Collector()
@@ -149,7 +149,7 @@ class OutputsTest(unittest.TestCase):
         self.assertAlmostEqual(risk["growth_rate_mb_per_sec"], 0.3 * 1024, delta=0.03 * 1024)
         self.assertLessEqual(risk["predicted_oom_time_seconds"], 60)
 
-        # It stays so in the next assessment, which is seen in the time that is left.
+        # It stays so in the next assessment, which happens in the remaining time.
         url = url_of(monitor)
         before = time_left(url)
         wait_for("the next assessment", lambda: time_left(url) != before)
@@ -173,7 +173,7 @@ class OutputsTest(unittest.TestCase):
             "--otlp", collector.url, "--otlp-interval", "86400",
         )  # fmt: skip
         self.assertEqual(monitor.wait(), 0, monitor.errors.read_text())
-        # The first push is one of the beginning; the next would be due tomorrow.
+        # The first push is at the beginning; the next would be due tomorrow.
         pushes = [request for _, request in collector.posted["/v1/metrics"]]
         self.assertEqual(len(pushes), 2)
         (scope,) = pushes[-1]["resourceMetrics"][0]["scopeMetrics"]

@@ -12,7 +12,7 @@ import urllib.request
 
 from monitored import DEVICES, GIB, Machine, url_of, wait_for
 
-# There only on some machines: in a control group, and with a limit; with a PyTorch.
+# Present only on some machines: in a control group, and with a limit; with a PyTorch.
 OF_SOME_MACHINES = {
     "tidemark_cgroup_memory_usage_bytes",
     "tidemark_cgroup_memory_limit_bytes",
@@ -93,7 +93,7 @@ class PrometheusTest(unittest.TestCase):
         self.assertGreater(count, 12)
 
     def check_categories(self, said):
-        """What Prometheus has of a recorded program is what the program says of its tensors."""
+        """Prometheus's values of a recorded program equal the program's own values of its tensors."""
 
         def categories():
             found = self.query('tidemark_framework_memory_category_bytes{tidemark_device="cpu"}')
@@ -109,7 +109,7 @@ class PrometheusTest(unittest.TestCase):
     def test_its_own_parser_finds_nothing_wrong(self):
         with urllib.request.urlopen(self.url) as answer:
             self.assertEqual(answer.headers["Content-Type"], "text/plain; version=0.0.4; charset=utf-8")
-        # The page with the most in it.
+        # The page with the most metrics.
         page = wait_for("a process", lambda: (text := urllib.request.urlopen(self.url).read()).count(b"process_pid=") and text)
         checked = subprocess.run(["promtool", "check", "metrics"], input=page, capture_output=True)
         self.assertEqual(checked.stdout + checked.stderr, b"")

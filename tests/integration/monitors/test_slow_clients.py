@@ -1,4 +1,4 @@
-"""Clients of --listen that send a byte now and then, more than the monitor has descriptors: it goes on measuring, and serves others."""
+"""More clients of --listen than the monitor has descriptors, which send a byte now and then: it continues measuring and serving others."""
 
 import contextlib
 import os
@@ -20,7 +20,7 @@ BEGUN = b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nX: "
 
 @contextlib.contextmanager
 def descriptors(count):
-    """What is started meanwhile may have so many."""
+    """Processes started meanwhile may have this many."""
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (count, before[1]))
     try:
@@ -30,7 +30,7 @@ def descriptors(count):
 
 
 class SlowClients:
-    """Those that were closed come again."""
+    """Clients that reconnect after they were closed."""
 
     def __init__(self, url, count):
         parts = urllib.parse.urlsplit(url)
@@ -44,7 +44,7 @@ class SlowClients:
         return client
 
     def send(self):
-        """A byte each. Returns how many had been closed."""
+        """Sends a byte from each. Returns how many had been closed."""
         closed = 0
         for position, client in enumerate(self.clients):
             try:
@@ -106,7 +106,7 @@ class SlowClientsTest(unittest.TestCase):
         closed = 0
         for _ in range(ROUNDS):
             closed += clients.send()
-            # 64 connections; what it reads takes a few.
+            # 64 connections; its readings take a few.
             self.assertLess(self.descriptor_count(), usual + 64 + 16)
             seen = self.value("hw_gpu_memory_usage_bytes")
             wait_for("the GPU's next reading", lambda seen=seen: self.value("hw_gpu_memory_usage_bytes") > seen)

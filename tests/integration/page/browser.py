@@ -1,4 +1,4 @@
-"""Headless Chromium as the tests of the page use it: one browser, of any width, light, dark or as it prints."""
+"""Headless Chromium for the tests of the page: one browser, of any width, light, dark or printing."""
 import base64
 import io
 import os
@@ -9,7 +9,7 @@ from selenium.webdriver.chrome.service import Service
 
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync", "--hide-scrollbars", "--disable-dev-shm-usage"]
-# Nothing but the sans-serif fonts of Debian's fonts-dejavu-core, whatever else is installed.
+# Only the sans-serif fonts of Debian's fonts-dejavu-core, even if others are installed.
 FONTS = """<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "urn:fontconfig:fonts.dtd">
 <fontconfig><dir>/usr/share/fonts/truetype/dejavu</dir><cachedir>{folder}/fonts</cachedir>
 <selectfont><rejectfont><glob>*Serif*</glob></rejectfont></selectfont>
@@ -42,7 +42,7 @@ class Browser:
         self.command("Emulation.setEmulatedMedia", media="print" if mode == "print" else "screen", features=[
             {"name": "prefers-color-scheme", "value": "dark" if mode == "dark" else "light"}])
         self.command("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=False)
-        # The page hears of its new width before the next frame.
+        # The page gets its new width before the next frame.
         self.driver.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
 
     def run(self, script, *arguments):
@@ -52,7 +52,7 @@ class Browser:
         return self.driver.execute_cdp_cmd(name, parameters)
 
     def console(self):
-        """What was written to the console since the last call: messages, exceptions, violations of the page's policy."""
+        """Messages on the console since the last call, exceptions, violations of the page's policy."""
         return [entry["message"] for entry in self.driver.get_log("browser")]
 
     def picture(self, x, y, width, height):

@@ -3,8 +3,8 @@
 
     page_test.py CHROMIUM CHROMEDRIVER TIDEMARK GOLDEN_RECORDINGS
 
-After an intended change: TIDEMARK_UPDATE_GOLDEN=1, then look at the pictures that changed before committing them. Where a
-picture differs, TIDEMARK_PAGE_PICTURES names a folder for what the page looked like.
+After an intended change: TIDEMARK_UPDATE_GOLDEN=1, then look at the pictures that changed before committing them. If a
+picture differs, TIDEMARK_PAGE_PICTURES is a folder for pictures of the page.
 """
 import glob
 import os
@@ -19,7 +19,7 @@ from pictures import Sheets
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 WIDTHS, MODES = (390, 800, 1440), ("light", "dark", "print")
-# What is wider than where it is: text beyond the block or the drawing that it is in, unless that scrolls.
+# Content wider than its container: text beyond the block or the drawing that contains it, unless that scrolls.
 OVERFLOWS = """
   const found = [];
   const report = (element, text) => found.push(`${element.tagName} ${element.className.baseVal ?? element.className}: ${text.trim()}`);
@@ -79,7 +79,7 @@ class Page(unittest.TestCase):
 
     @classmethod
     def report(cls, name, *arguments):
-        # Where the page names its files, they are the same everywhere.
+        # File names in the page are the same everywhere.
         subprocess.run([TIDEMARK, "report", *arguments, "-o", name + ".html"], cwd=cls.folder, check=True)
 
     def open(self, name, width=800, mode="light"):
@@ -109,7 +109,7 @@ class Page(unittest.TestCase):
                         self.browser.show(width, mode)
                         self.assertLessEqual(self.browser.run("return document.documentElement.scrollWidth"), width)
                         self.assertEqual(self.browser.run(OVERFLOWS), [])
-                        # Of what is drawn the same way, one picture is enough.
+                        # For parts that are drawn the same way, one picture is enough.
                         if name == "training" or (parts and (width, mode) in ((390, "light"), (800, "dark"))):
                             self.check_picture(f"{name}-{width}-{mode}", width, parts)
 

@@ -1,7 +1,7 @@
 """Pictures of parts of a page, compared with kept ones.
 
 A sheet holds parts below each other, at a third of their size; sheets.json has the height of each. Chromium's next version, or
-another rasterization of letters, moves edges by some pixels. So what is compared is the brightness of cells of 9 x 9 pixels of
+another rasterization of letters, moves edges by some pixels. So the test compares the brightness of cells of 9 x 9 pixels of
 the page, each with the range of the cells around it in the other picture. Few cells may be outside of it, and a part may be a
 little higher or lower. Colours of equal brightness are for people who look at the sheets.
 """
@@ -12,7 +12,7 @@ from PIL import Image, ImageChops, ImageFilter
 
 SHRINK, CELL = 3, 3  # a cell is a square of pixels of a sheet
 LEVELS = 16          # of 255 by which a cell may be outside
-MOST_CELLS = 0.01    # that may be farther outside
+MOST_CELLS = 0.01    # that may exceed it
 MOST_HEIGHT, LINE = 0.03, 8  # by which the height may differ: a share of it, or a line of text
 
 
@@ -34,7 +34,7 @@ def outside(picture, other):
 
 
 def difference(kept, part):
-    """What is wrong with the shrunk picture of a part, or None."""
+    """The difference in the shrunk picture of a part, or None."""
     if part.width != kept.width or abs(part.height - kept.height) > max(LINE, MOST_HEIGHT * kept.height):
         return f"{part.width} x {part.height} pixels instead of {kept.width} x {kept.height}, shrunk"
     height = min(kept.height, part.height)
@@ -55,7 +55,7 @@ class Sheets:
         return os.path.join(self.folder, sheet + ".webp")
 
     def compare(self, sheet, parts):
-        """What is wrong with the parts, pictures by name; one line each."""
+        """The differences of the parts, pictures by name; one line each."""
         if sheet not in self.heights:
             return [f"{sheet}: there is no kept picture"]
         kept, wrong, top = Image.open(self.path(sheet)).convert("RGB"), [], 0

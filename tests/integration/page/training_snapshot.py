@@ -29,7 +29,7 @@ ADAM = frame("AdamW.step", SITE + "torch/optim/adamw.py", 244)
 COPY = frame("deepcopy", "/usr/lib/python3.11/copy.py", 153)
 BUILD = frame("build", "/home/user/project/train.py", 19)
 
-# Innermost first, as PyTorch writes them.
+# Innermost first, in PyTorch's order.
 WEIGHTS = [LINEAR, COPY, BUILD, MAIN]
 SCORES = [SOFTMAX, ATTENTION, CALL, FORWARD, CALL, STEP, MAIN]
 PROJECTION = [LINEAR, CALL, ATTENTION, CALL, FORWARD, CALL, STEP, MAIN]

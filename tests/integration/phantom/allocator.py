@@ -1,6 +1,6 @@
-"""What programs do with PyTorch's allocator on two devices; says PyTorch's own counters at the end, as JSON.
+"""Uses PyTorch's allocator in typical ways on two devices; prints PyTorch's own counters at the end, as JSON.
 
-Every part returns what it saw, under its name. PyTorch's snapshot goes to the file that TIDEMARK_TEST_SNAPSHOT names.
+Every part returns its values, under its name. PyTorch's snapshot goes to the file TIDEMARK_TEST_SNAPSHOT.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ NATIVE = torch.cuda.get_allocator_backend() == "native"
 
 
 def graph():
-    """Captured into a private pool, replayed, and given back."""
+    """Captured into a private pool, replayed, and freed."""
     model, batch = nn.Linear(1024, 1024, device="cuda"), torch.empty(64, 1024, device="cuda")
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
@@ -95,13 +95,13 @@ def out_of_memory():
 
 
 def mark(name):
-    """Says what PyTorch has allocated where the recording gets a mark."""
+    """Prints PyTorch's allocated bytes, and marks the moment in the recording."""
     ctypes.CDLL(None).tidemark_mark(name.encode())
     return torch.cuda.memory_allocated(0)
 
 
 def run_beside(name, *arguments):
-    """What a program of tests/integration/recorder says. Its variables are left."""
+    """The output of a program of tests/integration/recorder. Its variables stay alive."""
     sys.argv[1:] = arguments
     with contextlib.redirect_stdout(io.StringIO()) as said:
         globals()[name] = runpy.run_path(str(Path(__file__).parent.parent / "recorder" / name), run_name="__main__")
@@ -109,17 +109,17 @@ def run_beside(name, *arguments):
 
 
 def released():
-    """Memory that is given back when no block is allocated or freed."""
+    """Memory released without allocating or freeing a block."""
     return run_beside("released_gpu.py")
 
 
 def churn():
-    """The program with which real GPUs are checked: sizes of all kinds, streams, threads, requests that fail, a graph."""
+    """The program used to check real GPUs: sizes of all kinds, streams, threads, requests that fail, a graph."""
     return run_beside("peaks_gpu.py", "--graph")
 
 
 def history():
-    """From here on, PyTorch writes down each event itself."""
+    """From here on, PyTorch records each event itself."""
     if NATIVE:
         torch.cuda.memory._record_memory_history("all", context=None, max_entries=1_000_000)
     allocated = mark("history")
@@ -129,7 +129,7 @@ def history():
 
 
 def leak():
-    """Training that keeps its outputs. What PyTorch has allocated at the end of each step."""
+    """Training that keeps its outputs. Returns PyTorch's allocated bytes at the end of each step."""
     model = nn.Linear(256, 512, device="cuda")
     optimizer = torch.optim.AdamW(model.parameters())
     outputs, allocated = [], []
@@ -152,4 +152,4 @@ result["counters"] = [torch.cuda.memory_stats(device) for device in range(torch.
 if NATIVE:
     torch.cuda.memory._dump_snapshot(os.environ["TIDEMARK_TEST_SNAPSHOT"])
 print(json.dumps(result), flush=True)
-os._exit(0)  # what is alive stays alive in the recording
+os._exit(0)  # live memory stays alive in the recording

@@ -1,13 +1,13 @@
-"""Trains models for three steps, and says what PyTorch's own tensors hold at the marks that it makes in the last step.
+"""Trains models for three steps, and prints the sizes of PyTorch's own tensors at the marks that it makes in the last step.
 
     python attributed.py CASE [CASE ...]
 
-Then it runs another forward pass and says what that saves for the backward pass, by PyTorch's saved-tensor hooks and a dispatch
-mode that tells which module made what. The last line is JSON: of each case a list of what its ranks say. Each runs in processes of its
-own, which are forked once PyTorch is loaded.
+Then it runs another forward pass and prints the tensors saved for the backward pass, by PyTorch's saved-tensor hooks and a dispatch
+mode that finds the module that made each. The last line is JSON: for each case a list of its ranks' values. Each runs in its own
+processes, which are forked once PyTorch is loaded.
 
-TIDEMARK_UNROUNDED names cases, with commas: in these PyTorch's allocator gives what was asked for, rounded up; otherwise it may leave a
-block larger than that.
+TIDEMARK_UNROUNDED names cases, with commas: in these PyTorch's allocator returns the requested size, rounded up; otherwise a block may
+be larger.
 """
 
 import ctypes
@@ -39,7 +39,7 @@ def mark(name):
 
 
 def bytes_of(tensors):
-    """Of the tensors' storages on the GPU, each once."""
+    """Bytes of the tensors' storages on the GPU, each once."""
     storages = {}
     for tensor in tensors:
         if tensor is not None and local(tensor).is_cuda:
@@ -89,7 +89,7 @@ def checkpointed():
 
 
 def mark_recomputed(*_):
-    """The last call whose input is saved: then checkpointing has recomputed what the first layer needs."""
+    """The last call whose input is saved: then checkpointing has recomputed the activations needed by the first layer."""
     if torch._C._current_graph_task_id() != -1:  # in a backward pass
         mark("first layer recomputed")
 

@@ -1,4 +1,4 @@
-"""A small network compiled by torch.compile, forward and backward; PyTorch's counters, and where the network's lines stand, as JSON."""
+"""A small network compiled by torch.compile, forward and backward; PyTorch's counters, and the network's line numbers, as JSON."""
 
 import inspect
 import json

@@ -1,5 +1,5 @@
-// An extension with CUDA code of its own, as nvcc's output calls the CUDA runtime: registers a fat binary when it is
-// asked to, launches its kernel, and takes device memory without PyTorch.
+// An extension with its own CUDA code, which calls the CUDA runtime like nvcc's output: registers a fat binary on
+// request, launches its kernel, and takes device memory without PyTorch.
 #include <stddef.h>
 #include <stdint.h>
 

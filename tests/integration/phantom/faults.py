@@ -1,10 +1,10 @@
-"""Trains a model with a fault that costs memory, or with `--fixed` without it, and says what PyTorch's counter says of its peak.
+"""Trains a model with a fault that costs memory, or with `--fixed` without it, and prints the peak in PyTorch's counter.
 
     python faults.py CASE [--fixed]
     python faults.py all       each case with and without its fault
 
-Each runs in processes of its own, which are forked once PyTorch is loaded. The last line is JSON: of two ranks the first one speaks.
-A case has the name of the advice against its fault, but for "out_of_memory", whose fault is that of "checkpoint_activations".
+Each runs in its own processes, which are forked once PyTorch is loaded. The last line is JSON: with two ranks, the first one's.
+A case has the name of the advice against its fault, except "out_of_memory", whose fault is that of "checkpoint_activations".
 """
 
 import copy
@@ -58,7 +58,7 @@ class Model(nn.Module):
 
 
 class ChunkedLoss(Model):
-    """Makes the logits of a part of the tokens at a time, in the forward and in the backward pass."""
+    """Makes the logits of some of the tokens at a time, in the forward and in the backward pass."""
 
     def part(self, hidden, ids):
         return F.cross_entropy(self.lm_head(hidden).float(), ids, reduction="sum")
@@ -69,7 +69,7 @@ class ChunkedLoss(Model):
 
 
 class Fp32Adam(torch.optim.Optimizer):
-    """Keeps the moments in 32 bits, or as the parameters are."""
+    """Keeps the moments in 32 bits, or in the parameters' type."""
 
     def __init__(self, parameters, state_dtype):
         super().__init__(parameters, {"state_dtype": state_dtype})
@@ -219,7 +219,7 @@ def collected_results(fixed):
 
 def gradient_buckets(fixed):
     model = nn.parallel.DistributedDataParallel(Model(), gradient_as_bucket_view=fixed)
-    # Few tokens: the peak is where gradients are complete. While activations are most, there are none but the buckets in either case.
+    # Few tokens: the peak is at the complete gradients. At the peak of activations, only the buckets exist in either case.
     train(model, adamw(model), lambda model: next_token_loss(model, TOKENS // 64))
 
 
@@ -239,7 +239,7 @@ def inference_with_autograd(fixed):
 
 
 class HiddenStates(Model):
-    """Without the logits, whose size would decide the peak of the program that recomputes one layer at a time."""
+    """Without the logits, whose size would determine the peak of the program that recomputes one layer at a time."""
 
     def all_layers(self, hidden):
         for layer in self.layers:
@@ -316,7 +316,7 @@ def kept_over_steps(fixed):
 
 
 def failed_call(fixed):
-    """A batch that is too large, and half of it, which fits; but not while the exception keeps what the whole one made."""
+    """A batch that is too large, and half of it, which fits; but not while the exception keeps the tensors of the whole one."""
     torch.cuda.set_per_process_memory_fraction(LIMIT / torch.cuda.get_device_properties(0).total_memory)
     model = Model()
     failed = False

@@ -1,6 +1,6 @@
-"""Functions in processes of their own, which are forked once PyTorch is loaded: that takes longer than most of what they do.
+"""Functions in processes of their own, which are forked once PyTorch is loaded: loading takes longer than most of the functions.
 
-The program calls nothing of CUDA itself. A process ends without PyTorch's end, which takes time too.
+The program calls nothing of CUDA itself. A process exits without PyTorch's cleanup, which takes time too.
 """
 
 import gc
@@ -14,8 +14,8 @@ WORLD = 2
 
 
 def in_child(function, *arguments):
-    """Returns what the child writes the function's result to, as JSON."""
-    gc.freeze()  # what was loaded is copied and searched by no child
+    """Returns the child's result, as JSON."""
+    gc.freeze()  # children neither copy nor search the loaded modules
     reading, writing = os.pipe()
     if os.fork() == 0:
         with os.fdopen(writing, "w") as pipe:
@@ -35,7 +35,7 @@ def run_rank(rank, store, function, arguments):
 
 
 def run_ranks(function, *arguments):
-    """On two devices with NCCL: what the function says in each rank."""
+    """On two devices with NCCL: the function's result in each rank."""
     with tempfile.TemporaryDirectory() as folder:
         ranks = [in_child(run_rank, rank, f"{folder}/store", function, arguments) for rank in range(WORLD)]
         return [json.load(rank) for rank in ranks]

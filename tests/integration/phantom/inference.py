@@ -1,4 +1,4 @@
-"""An inference loop that marks its steps and uses an extension. Prints, as JSON, what the extension and PyTorch say at its beginning.
+"""An inference loop that marks its steps and uses an extension. Prints the extension's and PyTorch's values at its beginning as JSON.
 
 Arguments: the extension, and the file with the code of its kernel.
 """

@@ -1,4 +1,4 @@
-"""Fills the phantom's memory: blocks of 1 GiB until PyTorch has no more, which ends the program; or it goes on.
+"""Fills the phantom's memory: blocks of 1 GiB until PyTorch has no more, which ends the program; or it continues.
 
 With --ranks two ranks do so on a device each: the second one fills its own, the first holds three blocks until the other has gone.
 """

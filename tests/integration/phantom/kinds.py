@@ -1,7 +1,7 @@
-"""Two programs more for each kind of fault that issue trackers tell of, in other forms than those of situations.py, each with `fixed` without it.
+"""Two more programs for each kind of fault in issue trackers, in other forms than those of situations.py, each with `fixed` without it.
 
 Each runs in processes of its own, which are forked once PyTorch is loaded. The last line is JSON: of each run the name, whether it was
-fixed, its pid, PyTorch's peak, and what the program itself knows of what is held. Programs of LOOK_ALIKES have no fault.
+fixed, its pid, PyTorch's peak, and the program's own numbers of held memory. Programs of LOOK_ALIKES have no fault.
 """
 
 import json
@@ -39,7 +39,7 @@ def blocks(count=6, width=256):
     return nn.Sequential(*(Block(width) for _ in range(count))).cuda()
 
 
-# Activations saved for a backward pass that never comes.
+# Activations saved for a backward pass that never runs.
 
 
 def generation_with_autograd(fixed):
@@ -83,7 +83,7 @@ def teacher_in_the_model(fixed):
 
 
 def discriminator_on_attached(fixed):
-    """The discriminator is trained on what the generator made, with the generator's graph."""
+    """The discriminator is trained on the generator's output, with the generator's graph."""
     generator, discriminator = mlp(64, 1024, 1024, 1024), mlp(1024, 256, 1)
     of_generator = torch.optim.Adam(generator.parameters())
     of_discriminator = torch.optim.Adam(discriminator.parameters())
@@ -97,7 +97,7 @@ def discriminator_on_attached(fixed):
 
 
 def probe_on_attached(fixed):
-    """A classifier of the features of a model that is not trained any more, whose parameters still need a gradient."""
+    """A classifier on the features of a model that is no longer trained, but whose parameters still require gradients."""
     backbone, head = blocks(), nn.Linear(256, 10).cuda()
     optimizer = torch.optim.SGD(head.parameters(), lr=0.1)
     for _ in range(6):
@@ -107,7 +107,7 @@ def probe_on_attached(fixed):
         del features
 
 
-# What several steps leave is freed together.
+# Memory of several steps is freed together.
 
 
 def rollouts(fixed):
@@ -139,7 +139,7 @@ def epoch_of_outputs(fixed):
         [output.argmax(-1) for output in outputs]
 
 
-# Causes that lie in the past.
+# Causes that happened earlier.
 
 
 def batch_halved_in_except(fixed):
@@ -225,7 +225,7 @@ def foreach_sgd(fixed):
 
 
 def kept_by_a_hook(fixed):
-    """Inputs of a layer, kept by a hook that should keep the last ones: 2 MiB a step."""
+    """Inputs of a layer, kept by a hook that should keep only the last ones: 2 MiB a step."""
     model, inputs = mlp(256, 512, 256), []
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 
@@ -241,7 +241,7 @@ def kept_by_a_hook(fixed):
 
 
 def state_continued(fixed):
-    """A memory that each step continues from the one before, with its graph."""
+    """A memory state that each step continues from the previous one, with its graph."""
     cell, head = nn.Linear(256, 256).cuda(), nn.Linear(256, 16).cuda()
     optimizer = torch.optim.SGD(head.parameters(), lr=0.1)
     memory = torch.zeros(512, 256, device="cuda")
@@ -250,11 +250,11 @@ def state_continued(fixed):
         if fixed:
             memory = memory.detach()
         update(optimizer, head(memory.detach()).square().mean())
-    return memory.nbytes  # tanh keeps its result; the Linear's input is the one before
+    return memory.nbytes  # tanh keeps its result; the Linear's input is the previous state
 
 
 def models_made_anew(fixed):
-    """A new model in each round of a search, of which the trained ones are kept."""
+    """A new model in each round of a search; trained models are kept."""
     kept = []
     for _ in range(30):
         model = mlp(256, 512, 256)
@@ -278,7 +278,7 @@ def update_by_hand(fixed):
         for parameter, gradient in zip(parameters, torch.autograd.grad(loss, parameters, retain_graph=True)):
             parameter.data.sub_(gradient, alpha=0.1)
         losses.append(loss.item() if fixed else loss)
-    # The input, the results of relu, which the next layer reads too, and the loss.
+    # The input, the results of relu, which are also inputs of the next layer, and the loss.
     return 512 * 256 * 4 * 4 + 512
 
 
@@ -314,7 +314,7 @@ def frozen_backbone_below_adapters():
 
 
 def generator_through_discriminator():
-    """A generator's step needs the graph of the discriminator, whose gradients nobody uses in it."""
+    """A generator's step needs the graph of the discriminator, whose gradients are unused in it."""
     generator, discriminator = mlp(64, 1024, 1024), mlp(1024, 256, 1)
     of_generator = torch.optim.Adam(generator.parameters())
     of_discriminator = torch.optim.Adam(discriminator.parameters())

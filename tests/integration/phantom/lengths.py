@@ -1,6 +1,6 @@
-"""A program whose batches have many lengths, recorded, and `tidemark fragment` that watches it.
+"""A program whose batches have many lengths, recorded, and `tidemark fragment` watching it.
 
-Prints, as JSON, what PyTorch says of the program, what the monitor reports, and what the allocator's model makes of its advice. "lengths.py program" is
+Prints as JSON PyTorch's values of the program, the monitor's report, and the result of its advice in the allocator's model. "lengths.py program" is
 the program.
 """
 

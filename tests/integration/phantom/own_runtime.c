@@ -1,4 +1,4 @@
-// Starts as a CUDA runtime does that a library brings along: looks up the functions of the driver.
+// Starts like a CUDA runtime inside a library: looks up the functions of the driver.
 #include <dlfcn.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,4 +1,4 @@
-"""What the drivers beside this file share: a PyTorch program on phantom GPUs, planned for an H200. See tests/integration/recorder/driver.py."""
+"""Shared by the drivers beside this file: a PyTorch program on phantom GPUs, planned for an H200. See tests/integration/recorder/driver.py."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Plays torchrun's part for a program of two ranks on two devices of this machine, each of which writes a line of JSON."""
+"""Replaces torchrun for a program of two ranks on two devices of this machine, each of which writes a line of JSON."""
 
 import json
 import os
@@ -10,7 +10,7 @@ WORLD = 2
 
 
 def launch(*program):
-    """Runs the program once for each rank, prints what they wrote as a list, and exits as they did."""
+    """Runs the program once for each rank, prints their lines as a list, and exits with their exit code."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -1,4 +1,4 @@
-"""What a forward pass saves for the backward pass, by PyTorch's saved-tensor hooks."""
+"""The tensors that a forward pass saves for the backward pass, by PyTorch's saved-tensor hooks."""
 
 import torch
 
@@ -14,7 +14,7 @@ def tensors_in(values):
 
 
 class MadeBy(torch.utils._python_dispatch.TorchDispatchMode):
-    """Which module's call made each storage: the innermost one under way."""
+    """The module whose call made each storage: the innermost active one."""
 
     def __init__(self, model):
         super().__init__()
@@ -33,7 +33,7 @@ class MadeBy(torch.utils._python_dispatch.TorchDispatchMode):
         made = function(*arguments, **(options or {}))
         given = {tensor.untyped_storage().data_ptr() for tensor in tensors_in([arguments, options or {}])}
         for tensor in tensors_in(made):
-            if (address := tensor.untyped_storage().data_ptr()) not in given:  # no view of what there was
+            if (address := tensor.untyped_storage().data_ptr()) not in given:  # not a view of an existing storage
                 self.module_of[address] = self.calls[-1]
         return made
 
@@ -45,7 +45,7 @@ class MadeBy(torch.utils._python_dispatch.TorchDispatchMode):
 
 
 def saved_by_module(model, loss_of):
-    """What a forward pass saves, and its loss: bytes of each storage, by the module that made it, or None outside of modules."""
+    """The tensors saved by a forward pass, and its loss: bytes of each storage, by the module that made it, or None outside of modules."""
     made_by = MadeBy(model)
     with made_by, torch.autograd.graph.saved_tensors_hooks(made_by.save, lambda tensor: tensor):
         loss = loss_of(model)

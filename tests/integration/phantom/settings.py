@@ -2,7 +2,7 @@
 
     python settings.py SNAPSHOT SETTINGS...
 
-Each of the settings, texts of PYTORCH_ALLOC_CONF, has a process of its own; the first is recorded by PyTorch into the file
+Each of the settings, texts of PYTORCH_ALLOC_CONF, has its own process; the first is recorded by PyTorch into the file
 SNAPSHOT. The memory is limited to LIMIT by torch.cuda.set_per_process_memory_fraction(), so that garbage is collected.
 """
 

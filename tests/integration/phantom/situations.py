@@ -1,4 +1,4 @@
-"""Situations that people report, each as a function that trains or evaluates a small model. docs/reports.md says of each what is right.
+"""Reported situations, each as a function that trains or evaluates a small model. docs/reports.md has the right answer for each.
 
 Each runs in a process of its own, which is forked once PyTorch is loaded. The last line is JSON: name and pid of each.
 """
@@ -112,7 +112,7 @@ class Square(torch.autograd.Function):
     @staticmethod
     def forward(ctx, inputs):
         ctx.inputs = inputs
-        ctx.output = inputs * inputs  # a cycle: the output has the function, which has the output
+        ctx.output = inputs * inputs  # a cycle: the output refers to the function, which refers to the output
         return ctx.output
 
     @staticmethod

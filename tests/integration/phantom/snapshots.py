@@ -1,5 +1,5 @@
-"""PyTorch's own snapshots with C++ frames (stacks="all", its default), of programs of two kinds. Says where they are, and which line
-allocated what.
+"""PyTorch's own snapshots with C++ frames (stacks="all", its default), of programs of two kinds. Prints their paths, and the line of each
+allocation.
 
     python snapshots.py FOLDER
 """
@@ -32,7 +32,7 @@ def trained(path):
 
 
 def recorded_late(path):
-    """The history is switched on when the model is there."""
+    """The history is switched on after the model was made."""
     early = torch.empty(8 * MIB, device="cuda")
     torch.cuda.memory._record_memory_history()
     late = torch.empty(16 * MIB, device="cuda")

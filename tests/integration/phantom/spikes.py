@@ -1,6 +1,6 @@
-"""A program that takes 1 GiB for 10 ms again and again, recorded, and a monitor that samples its device once before.
+"""A program that repeatedly takes 1 GiB for 10 ms, recorded, and a monitor that samples its device once before.
 
-Prints, as JSON, what PyTorch and the driver say of the program, and what the monitor reports of the device. "spikes.py program" is the program.
+Prints as JSON PyTorch's and the driver's values of the program, and the monitor's report on the device. "spikes.py program" is the program.
 """
 
 import json
@@ -34,7 +34,7 @@ def program():
         time.sleep(0.01)
         del block
         torch.cuda.empty_cache()
-        held[1] = torch.empty(8, device="cuda")  # PyTorch tells of its cache when it is used
+        held[1] = torch.empty(8, device="cuda")  # PyTorch reports its cache at the next use
     print(json.dumps({"peak_reserved": torch.cuda.memory_stats()["reserved_bytes.all.peak"]}), flush=True)
 
 

@@ -1,4 +1,4 @@
-"""Advice for programs that have a fault: none once it is mended, and what it promised to save is what PyTorch's own counter says was saved."""
+"""Advice for programs with a fault: none once it is fixed, and the promised saving equals the saving in PyTorch's own counter."""
 
 import json
 import unittest
@@ -6,7 +6,7 @@ import unittest
 from phantom import Case
 
 
-# What programs with other faults must not get.
+# Advice that programs with other faults must not get.
 UNMISTAKABLE = {
     "inference_with_autograd",
     "checkpoint_each_layer",
@@ -18,7 +18,7 @@ UNMISTAKABLE = {
     "attention_matrices",
     "forwards_before_backward",
 }
-# To the byte, where the programs differ in nothing else.
+# To the byte, if the programs differ in nothing else.
 DIFFERENCES = {
     "attention_matrices": 2 << 20,  # of some 1.1 GB: a fused kernel keeps sums of rows
     "checkpoint_each_layer": 16 << 10,  # two peaks that come at different layers have other small tensors beside them
@@ -28,12 +28,12 @@ DIFFERENCES = {
 
 class Advice(Case):
     def results(self, command, run, *options):
-        """Of the GPU, or of the failure."""
+        """Results for the GPU, or for the failure."""
         found = json.loads(self.read(command, "--format", "json", *options, self.files[run["pid"]]))
         return [part for part in found["failures" if command == "explain" else "devices"] if part["device"].startswith("cuda")]
 
     def test_savings_are_the_measured_ones(self):
-        _, said, _ = self.plan("faults.py", "all", code=1)  # for one of them runs out of memory
+        _, said, _ = self.plan("faults.py", "all", code=1)  # because one of them runs out of memory
         rows = json.loads(self.read("summary", "--format", "json", *self.folder.glob("*.tide")))["ranks"]["rows"]
         self.files = {row["pid"]: row["file"] for row in rows}
         runs = {(one["case"], one["fixed"]): one for one in said}
@@ -51,29 +51,29 @@ class Advice(Case):
         self.assertNotIn(kind, {advice["kind"] for advice in mended["advice"]})
         others = {advice["kind"] for advice in device["advice"] + mended["advice"]} - {kind}
         self.assertEqual(others & UNMISTAKABLE, set())
-        # Chunks of logits, and what is recomputed, are there for a while, but not when memory is at its highest.
+        # Chunks of logits and recomputed tensors exist temporarily, but not at the peak.
         self.assertAlmostEqual(advice[kind]["avoidable_peak_bytes"], faulty["peak"] - fixed["peak"], delta=DIFFERENCES.get(kind, 0))
         (summary,) = self.results("summary", faulty)
         self.assertEqual(summary["advice"], device["advice"])
 
     def check_retry(self, faulty, fixed):
-        """The second request failed for what the first call's exception kept; after the except block it is met."""
+        """The second request failed because of tensors kept by the first call's exception; after the except block it succeeds."""
         latest, first = self.results("explain", faulty, "--simulate", "off")
         advice = {advice["kind"]: advice for advice in latest["advice"]}["failed_call"]
         self.assertTrue(advice["suffices"])
-        # What the first request found allocated is there again, but for the model.
+        # The memory allocated at the first request is allocated again, except for the model.
         parameters = 4 * (2 * 8192 * 512 + 512 * 2 + 6 * (2 * 512 * 2048 + 2048 + 512 + 2 * 512))
         self.assertAlmostEqual(advice["held_bytes"], first["allocated_bytes"] - parameters, delta=16 << 20)
         self.assertNotIn("failed_call", {advice["kind"] for advice in first["advice"]})
         self.assertEqual(len(self.results("explain", fixed, "--simulate", "off")), 1)
 
     def check_failure(self, faulty, fixed):
-        """Had the activations been recomputed, the request would have fitted; the other program shows it."""
+        """With recomputed activations, the request would have fit; the other program shows it."""
         (failure,) = self.results("explain", faulty, "--simulate", "off")
         advice = {advice["kind"]: advice for advice in failure["advice"]}["checkpoint_activations"]
         self.assertTrue(advice["suffices"])
         self.assertEqual(self.results("explain", fixed, "--simulate", "off"), [])
-        # Those of six layers, of 151 MB each, but for the 16 MiB that the next one reads.
+        # Those of six layers, of 151 MB each, except for the 16 MiB that the next one reads.
         self.assertEqual(len(advice["modules"]), 6)
         self.assertEqual(advice["held_bytes"], sum(module["held_bytes"] for module in advice["modules"]))
 

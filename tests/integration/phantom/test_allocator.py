@@ -1,4 +1,4 @@
-"""PyTorch's allocator on the phantom: what Tidemark says is what PyTorch says of itself, to the byte."""
+"""PyTorch's allocator on the phantom: Tidemark's values equal PyTorch's own, to the byte."""
 
 import itertools
 import json
@@ -10,7 +10,7 @@ from phantom import CONTEXT, GIB, MIB, NAME, TOTAL, Case
 
 PARTS = ("graph", "pinned", "streams", "peers", "out_of_memory", "history", "leak")
 ALIVE = "active_allocated"  # of blocks in a snapshot
-# PyTorch's word for an event: ours. Memory counts as allocated until the program frees it, whoever still uses it.
+# PyTorch's name of an event: Tidemark's. Memory counts as allocated until the program frees it, even if a stream still uses it.
 EVENTS = {"alloc": "allocate", "free_requested": "free", "oom": "out_of_memory", "segment_free": "release", "segment_unmap": "release"}
 RELEASE = ("release", 0)
 
@@ -24,7 +24,7 @@ def size_in(message, words):
 
 class Allocator(Case):
     def run_parts(self, *parts, settings="", code=1):
-        """Both names of the variable: PyTorch before 2.9 reads the first alone."""
+        """Sets both names of the variable: PyTorch before 2.9 reads only the first."""
         dumped = self.folder / "snapshot.pickle"
         names = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
         variables = {name: settings for name in names} | {"TIDEMARK_TEST_SNAPSHOT": str(dumped)}
@@ -35,7 +35,7 @@ class Allocator(Case):
         return plan, result
 
     def check_parts(self, result):
-        """What the parts say does not depend on the allocator's settings."""
+        """The parts' values do not depend on the allocator's settings."""
         self.assertEqual(result["pinned"]["sum"], result["pinned"]["expected"])
         self.assertEqual(result["streams"], {"different": True, "done": True, "timed": True})
         self.assertEqual(result["peers"]["sum"], sum(range(1000)))
@@ -62,7 +62,7 @@ class Allocator(Case):
             (planned,) = [device for device in plan["devices"] if device["device"] == name]
             self.assertEqual(planned["peak_allocated_bytes"], stats["allocated_bytes.all.peak"])
             self.assertEqual(planned["peak_reserved_bytes"], stats["reserved_bytes.all.peak"])
-            # The driver may take memory after the most was reserved; a request that did not fit may have filled the device.
+            # The driver may take memory after the reserved peak; a failed request may have filled the device.
             most = TOTAL if stats["num_ooms"] else stats["reserved_bytes.all.peak"] + CONTEXT + planned["driver_bytes"]
             self.assertLessEqual(stats["reserved_bytes.all.peak"] + CONTEXT, planned["device_used_bytes"])
             self.assertLessEqual(planned["device_used_bytes"], most)
@@ -74,13 +74,13 @@ class Allocator(Case):
         self.assertEqual(self.issue_ids(), set())
 
     def check_ledger(self, name, events, most_context):
-        """What the device says is used is the context, with libraries, and what PyTorch has reserved, at the time of the last sample."""
+        """The device's used memory is the context, with libraries, and PyTorch's reserved memory, at the time of the last sample."""
         (device,) = self.json_of("ledger", "--at", "end", "--device", name)["devices"]
         ledger = device["ledger"]
         of_device = [event for event in events if event.get("device") == name]
         before = [event for event in of_device if event["time_ns"] <= ledger["time_ns"]]
         reserved, allocated = before[-1]["total_reserved"], before[-1]["total_allocated"]
-        # The driver gives and takes a segment shortly before PyTorch reports it: the sample may lie between.
+        # The driver takes and releases a segment shortly before PyTorch reports it: the sample may lie between.
         changing = of_device[len(before)]["total_reserved"] - reserved if len(before) < len(of_device) else 0
         lines = {line["part"]: line["bytes"] for line in ledger["lines"]}
         self.assertEqual(lines["pytorch"], reserved)
@@ -90,7 +90,7 @@ class Allocator(Case):
         self.assertEqual((ledger["allocated_bytes"], ledger["cached_bytes"]), (allocated, reserved - allocated))
 
     def check_blocks(self, result):
-        """Each block that is alive at the end, and each event since PyTorch writes down its own."""
+        """Each block that is alive at the end, and each event since PyTorch records its own."""
         events = [event for event in self.events() if event.get("device") == "cuda:0"]
         alive = {}
         for event in events:
@@ -109,7 +109,7 @@ class Allocator(Case):
         since = [event for event in events if event["time_ns"] > began]
         theirs = [(EVENTS[entry["action"]], entry.get("addr", 0)) for entry in traced]
         theirs = [RELEASE if kind == "release" else (kind, address) for kind, address in theirs]
-        # A range that expandable segments give back is several of ours.
+        # A range released by expandable segments is several of Tidemark's.
         self.assertIn(RELEASE, theirs)
         since = [(event["kind"], int(event.get("address", "0"), 16)) for event in since]
         ours = [event for event, run in itertools.groupby(since) for event in ([event] if event == RELEASE else run)]
@@ -122,7 +122,7 @@ class Allocator(Case):
         self.assert_same([(entry["action"] == "alloc", entry["addr"]) for entry in actions][-len(blocks) :], blocks)
 
     def check_moments(self, moments):
-        """What PyTorch's counters were at marks, after memory was given back without an event of a block."""
+        """PyTorch's counters at marks, after memory was released without a block event."""
         times = self.mark_times()
         events = self.events()
         self.assertIn(0, [moment["pinned"] for moment in moments.values()])
@@ -136,7 +136,7 @@ class Allocator(Case):
             self.assertEqual(found, moment, name)
 
     def assert_same(self, ours, theirs):
-        """Of long lists, whose differences unittest would look for at length."""
+        """Compares long lists, whose differences unittest would take long to compute."""
         for index, (our, their) in enumerate(zip(ours, theirs)):
             self.assertEqual(our, their, index)
         self.assertEqual(len(ours), len(theirs))
@@ -157,7 +157,7 @@ class Allocator(Case):
 
     def check_leak(self, allocated):
         leaks = self.json_of("leaks", "--device", "cuda:0", "--warmup", "2")
-        # Besides, the three optimizer steps of churn(), and what comes after the last.
+        # In addition, the three optimizer steps of churn(), and the part after the last.
         self.assertEqual((leaks["verdict"], leaks["steps"]["count"]), ("leak", 3 + len(allocated) + 1))
         (growth,) = {later - earlier for earlier, later in zip(allocated[2:], allocated[3:])}
         (leak,) = leaks["leaks"]
@@ -167,12 +167,12 @@ class Allocator(Case):
         self.assertAlmostEqual(leaks["bytes_per_step"], growth, delta=growth / len(allocated))
 
     def check_explanation(self, messages):
-        """What PyTorch's message says, to the digits that it has."""
+        """The values in PyTorch's message, to its number of digits."""
         failures = {failure["request"]["bytes"]: failure for failure in self.json_of("explain", "--failures", "0")["failures"]}
         for message in messages:
             requested, _ = size_in(message, "Tried to allocate SIZE")
             failure = failures.pop(int(requested))
-            # PyTorch counts what is free in private pools as allocated, until 2.11 or so.
+            # PyTorch counts free memory in private pools as allocated, until 2.11 or so.
             private, rounding = size_in(message, "with SIZE allocated in private pools") if "private pools" in message else (0, 0)
             said, half_digit = size_in(message, "SIZE is allocated by PyTorch")
             self.assertAlmostEqual(failure["allocated_bytes"], said - private, delta=half_digit + rounding)
@@ -210,7 +210,7 @@ class Allocator(Case):
         self.assertEqual(self.check_explanation(result["out_of_memory"]), {})
 
     def test_asynchronous_allocator(self):
-        """The driver's pool hands out memory, and PyTorch tells no hook of it, so there is no plan."""
+        """The driver's pool allocates memory, which PyTorch reports to no hook, so there is no plan."""
         _, result = self.run_parts(*PARTS[:5], settings="backend:cudaMallocAsync", code=2)
         self.check_parts(result)
         limited, full = result["out_of_memory"]
@@ -220,7 +220,7 @@ class Allocator(Case):
         self.assertEqual(result["counters"][1]["reserved_bytes.all.peak"] % (32 * MIB), 0)
 
 
-# Of a device in `summary`: PyTorch's name.
+# For a device in `summary`: PyTorch's name.
 COUNTERS = {
     "peak_allocated_bytes": "allocated_bytes.all.peak",
     "peak_reserved_bytes": "reserved_bytes.all.peak",

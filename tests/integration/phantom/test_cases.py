@@ -1,6 +1,6 @@
-"""Programs for which the answer was once wrong: the first ten lines say what their own first lines call right.
+"""Programs for which the answer was once wrong: the first ten lines give the answer that the programs' first lines call right.
 
-They lie beside the checkout; TIDEMARK_CASES names their folder. Planned for an RTX-4090, or recorded on the CPU.
+They are beside the checkout; TIDEMARK_CASES names their folder. Planned for an RTX-4090, or recorded on the CPU.
 """
 
 import os
@@ -13,7 +13,7 @@ from phantom import Case, driver
 
 CASES = Path(os.environ["TIDEMARK_CASES"])
 
-# For each how it is recorded, the command, and what its first ten lines have to say: regular expressions.
+# For each: how it is recorded, the command, and regular expressions for its first ten lines.
 ANSWERS = [
     ("checkpoint_whole_model", "plan", "patterns", [r"One checkpoint recomputes several", r"checkpoint each layer by itself"]),
     ("inference_without_no_grad", "plan", "patterns", [r"backward pass that never runs", r"torch\.no_grad\(\)"]),
@@ -33,7 +33,7 @@ ANSWERS = [
     ("snapshot_symbolized_libraries", "snapshot", "summary", [r"stacks: both"]),
 ]
 
-# What scripts print that themselves start tidemark: the program that is recorded is not harmed.
+# Output of scripts that start tidemark themselves: the recorded program is not harmed.
 HARMLESS = {
     "run_audit_hook.py": r"(?s)^plain (\d+) .*\nrecorded \1 ",
     "question_audit_hook.py": r"rc of the program 0",

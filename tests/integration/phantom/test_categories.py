@@ -1,4 +1,4 @@
-"""Whose memory it is, compared with what PyTorch's own tensors, and its saved-tensor hooks, say: on the phantom GPU, with real models."""
+"""Memory by owner, compared with PyTorch's own tensors and its saved-tensor hooks: on the phantom GPU, with real models."""
 
 import collections
 import importlib.util
@@ -10,7 +10,7 @@ from phantom import Case
 HAS_MODELS = all(importlib.util.find_spec(name) for name in ("transformers", "peft", "torchvision"))
 WIDTH, HEAD_WIDTH, TOKENS, SEQUENCES = 256, 64, 128, 4  # as in attributed.py
 CASES = ("lora", "llama", "checkpointed", "resnet", "ddp", "fsdp2")
-SAVED = tuple(case for case in CASES if case != "ddp")  # what these save is compared block for block
+SAVED = tuple(case for case in CASES if case != "ddp")  # their saved tensors are compared block by block
 TENSORS = ("parameter", "buffer", "gradient", "optimizer_state")
 MARKS = ("forward done", "backward done", "step done")
 
@@ -29,7 +29,7 @@ class Categories(Case):
         return device
 
     def check(self, file, said, tensors_at=MARKS):
-        """Categories add up to what PyTorch has allocated, and those of the model's tensors are what the tensors say."""
+        """Categories add up to PyTorch's allocated memory, and categories of the model's tensors equal the tensors' sizes."""
         for mark in MARKS:
             device = self.breakdown(file, mark)
             self.assertEqual(device["allocated_bytes"], said[mark]["allocated"])
@@ -49,7 +49,7 @@ class Categories(Case):
         self.assertGreaterEqual(named, 0.99 * sum(size for _, size in backward))
 
     def by_module(self, file, at, wanted):
-        """{module: bytes} of the parts that are wanted; None for what is in no module."""
+        """{module: bytes} of the given parts; None for memory outside of modules."""
         found = collections.Counter()
         for module in self.breakdown(file, at, "--by", "module")["modules"]:
             name = module["module"]
@@ -58,9 +58,9 @@ class Categories(Case):
         return dict(found)
 
     def check_saved(self, file, said, also_kept=None):
-        """What the forward pass leaves in each module is what saved-tensor hooks count in another one, and its loss, to the byte.
+        """Memory left by the forward pass in each module equals the saved-tensor hooks' count in another pass, and its loss, to the byte.
 
-        Hooks see views: storages count. Parameters that are saved are no activations; inputs are, for the hooks.
+        Hooks see views: storages count. Saved parameters are not activations; inputs are, for the hooks.
         """
         held = self.by_module(file, "forward done", lambda part: part["category"] in ("activation", "input"))
         self.assertEqual(held, bytes_in_blocks(said["saved"]) + collections.Counter(also_kept))
@@ -93,7 +93,7 @@ class Categories(Case):
 
     def check_ddp(self, file, said):
         self.check(file, said)
-        # The buckets are as large as the gradients that they are for.
+        # The buckets have the size of their gradients.
         device = self.breakdown(file, "step done")
         copies = sum(category["bytes"] for category in device["categories"] if category["category"] == "copy")
         self.assertGreaterEqual(copies, said["step done"]["gradient"])

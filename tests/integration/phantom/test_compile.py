@@ -1,4 +1,4 @@
-"""torch.compile: Triton compiles and loads its kernels through the phantom's driver, and what they fill is the model's lines."""
+"""torch.compile: Triton compiles and loads its kernels through the phantom's driver, and their buffers have the model's lines."""
 
 import collections
 import csv
@@ -22,7 +22,7 @@ class Compile(Case):
         _, result, _ = self.plan("compiled.py", TRITON_CACHE_DIR=str(self.folder / "triton"), TORCHINDUCTOR_COMPILE_THREADS="1")
         self.assertEqual(result["graphs"], 1)
         self.assertTrue(all(result["gradients"]))
-        # What was loaded had been compiled to machine code for the device.
+        # The loaded kernels had been compiled to machine code for the device.
         self.assertTrue(list(self.folder.glob("triton/**/*.cubin")))
         recorded = self.device(device="cuda:0")
         self.assertEqual(recorded["peak_allocated_bytes"], result["peak_allocated"])
@@ -39,7 +39,7 @@ class Compile(Case):
         with open(blocks, newline="") as file:
             for block in csv.DictReader(file):
                 frames = block["stack"].split(";")  # outermost first
-                if "(backward)" in frames:  # behind it the forward side of an autograd node
+                if "(backward)" in frames:  # followed by the forward side of an autograd node
                     frames = frames[frames.index("(backward)") + 1 :]
                 generated = [index for index, frame in enumerate(frames) if GENERATED.search(frame)]
                 if not block["device"].startswith("cuda") or not generated:
@@ -56,7 +56,7 @@ class Compile(Case):
                 nodes_at_line[place].add(frames[generated[-1]].split(" (")[0])
                 self.assertIn(f"compiled.py:{place[0]})", block["call_site"])
         self.assertGreaterEqual(sum(at_line.values()), 0.9 * compiled)
-        # What comes before the normalization is fused with it. Its result, and for each row mean and variance.
+        # Operations before the normalization are fused with it. Its result, and for each row mean and variance.
         norm = lines["hidden = self.norm(hidden)"], "forward"
         self.assertEqual(at_line[norm], STEPS * (64 * 512 * 4 + 2 * 512))
         self.assertEqual(nodes_at_line[norm], {"Runner.call [compiled forward: hidden_1, hidden_2]"})

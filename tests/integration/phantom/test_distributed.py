@@ -1,4 +1,4 @@
-"""NCCL between two processes: what ranks hand each other arrives, and DDP and FSDP2 run on it."""
+"""NCCL between two processes: exchanged data arrives, and DDP and FSDP2 run on it."""
 
 import unittest
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A sweep of DP-SGD fine-tuning: per-sample gradients of the size that the shapes say, and the files that its users read."""
+"""A sweep of DP-SGD fine-tuning: per-sample gradients with the sizes of their shapes, and the files for its users."""
 
 import csv
 import importlib.util
@@ -64,7 +64,7 @@ class DpSgd(Case):
             self.assertFalse(file.is_file() and b"hf_secret" in file.read_bytes(), file)
 
     def check_per_sample_gradients(self, recording, said):
-        """After the first backward pass: what the program's tensors `grad_sample` say; of each module what its shapes say.
+        """After the first backward pass: the sizes of the program's tensors `grad_sample`; for each module the sizes from its shapes.
 
         Ghost clipping keeps the norms of each sample's gradients: 4 bytes of each, in the smallest block for each parameter.
         """

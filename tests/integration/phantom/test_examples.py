@@ -1,4 +1,4 @@
-"""The examples in C++ for libtorch and plain CUDA, as tests/package/install has built them: what they and their recordings say."""
+"""The C++ examples for libtorch and plain CUDA, as built by tests/package/install: their output and their recordings."""
 
 import json
 import os
@@ -14,10 +14,10 @@ CUDA_STEPS = 40  # of cuda_training
 
 class Examples(Case):
     def run_unrecorded(self, name):
-        """What the example printed, its recording and its report; it has to find that everything is as it should be."""
+        """The example's output, its recording and its report; it must find everything right."""
         recording, report = self.folder / f"{name}.tide", self.folder / f"{name}.json"
         program = [str(EXAMPLES / name), str(recording), str(report)]
-        # Nothing is recorded by the plan, so there is none.
+        # The plan records nothing, so it has no recording.
         _, result, stderr = self.plan(
             driver.PYTHON, str(Path(__file__).with_name("unrecorded.py")), *program, code=2, devices=1
         )
@@ -37,7 +37,7 @@ class Examples(Case):
         )
         self.assertEqual(device["peak_allocated_bytes"], counted["max_memory_allocated"])
         self.assertEqual(device["peak_reserved_bytes"], counted["max_memory_reserved"])
-        # Parameters, gradients and AdamW's two moments, in float32, are there at the peak.
+        # Parameters, gradients and AdamW's two moments, in float32, are alive at the peak.
         parameters = 3072 * 1024 + 1024 + 1024 * 1024 + 1024 + 1024 * 10 + 10
         self.assertGreater(device["peak_allocated_bytes"], 4 * 4 * parameters)
         self.assertLess(device["peak_allocated_bytes"], 4 * 4 * parameters + 64 * MIB)
@@ -55,7 +55,7 @@ class Examples(Case):
         self.assertEqual(device["peak_allocated_bytes"], counted["max_memory_allocated"])
         self.assertEqual(device["peak_reserved_bytes"], counted["max_memory_reserved"])
         self.assertEqual((plan["steps"], plan["steps_by"], plan["stopped"]), (STEPS, "marks", False))
-        self.assertFalse((self.folder / "no.tide").exists())  # a range of the plan's recording
+        self.assertFalse((self.folder / "no.tide").exists())  # it is a range of the plan's recording
         self.assertEqual(self.steps_of(self.output), STEPS)
 
     def test_a_plan_ends_it_after_three_marked_steps(self):

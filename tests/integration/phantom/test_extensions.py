@@ -1,4 +1,4 @@
-"""CUDA code besides PyTorch's: what an extension takes is counted and named, and a CUDA runtime of its own is refused."""
+"""CUDA code besides PyTorch's: memory taken by an extension is counted and named, and a separate CUDA runtime is refused."""
 
 import json
 import subprocess
@@ -20,7 +20,7 @@ class Extensions(Case):
         return driver.run([driver.TIDEMARK, "plan", "--gpu", "H200", "-o", str(self.output), *words])
 
     def test_an_extension_and_steps_by_marks(self):
-        # Its symbols have versions, as those that the linker takes from NVIDIA's library.
+        # Its symbols have versions, like those linked from NVIDIA's library.
         script = self.folder / "versions"
         script.write_text("libcudart.so.13 { *; };")
         stub = self.build("libcudart.so.13", HERE / "extension.c", "-Wl,-soname,libcudart.so.13", f"-Wl,--version-script={script}", "-DSTUB")
@@ -31,14 +31,14 @@ class Extensions(Case):
         plan = json.loads(done.stdout)
         (device,) = plan["devices"]
         printed = done.stderr.decode().splitlines()
-        # 12 registers: what an H200 said of the file.
+        # 12 registers: the value of an H200 for the file.
         self.assertEqual(json.loads(printed[0]), {"registers": 12, "launched": 0})
         self.assertEqual((plan["kernel_estimate_count"], plan["unanswered_functions"]), (0, []))
-        # 48 MiB for good, 16 in each step, and the pool's chunk.
+        # 48 MiB permanently, 16 in each step, and the pool's chunk.
         taken = (48 + 16 + 32) * MIB
         self.assertEqual(device["libraries"], [{"name": "libextension.so", "peak_bytes": taken}])
         self.assertEqual(device["device_used_bytes"], device["peak_reserved_bytes"] + taken + CONTEXT + device["driver_bytes"])
-        # It was ended with the third range: what follows in it, and the six others, were not run.
+        # It was ended with the third range: later code in it, and the six others, were not run.
         self.assertEqual(printed[1:], ["batch 0", "batch 1", "batch 2"])
         self.assertEqual((plan["steps"], plan["steps_by"], plan["stopped"]), (3, "marks", True))
         self.assertIn("used in 3 steps,", plan["verdict"])

@@ -1,4 +1,4 @@
-"""`tidemark fragment` on a program that fragments its memory: its facts are PyTorch's, and its advice holds in a replay."""
+"""`tidemark fragment` on a program that fragments its memory: its facts equal PyTorch's, and its advice works in a replay."""
 
 import unittest
 
@@ -7,13 +7,13 @@ from phantom import Case
 
 class Fragment(Case):
     def test_batches_of_many_lengths(self):
-        _, said, _ = self.plan("lengths.py", code=2, devices=1)  # the plan itself has nothing
+        _, said, _ = self.plan("lengths.py", code=2, devices=1)  # the plan itself has no result
         self.assertGreaterEqual(said["recorded"]["reserved_bytes"], said["reserved"])
         self.assertLessEqual(said["recorded"]["reserved_bytes"], said["last_reserved"])
         self.assertLessEqual(said["recorded"]["peak_allocated_bytes"], said["peak_allocated"])
         unused = said["device"]["unused_memory"]
         self.assertEqual(unused["reserved_bytes"], said["recorded"]["reserved_bytes"])
-        # What was never used while it was watched, PyTorch has not used at its peak either.
+        # Memory never used while it was watched was not used at PyTorch's peak either.
         self.assertGreaterEqual(unused["idle_bytes"], unused["reserved_bytes"] - said["peak_allocated"])
         self.assertNotEqual(unused["pattern"], "unknown")
         self.assertTrue(unused["is_fragmented"])

@@ -1,4 +1,4 @@
-"""The flight recorder and a GPU that is full: the dump has the request that failed, and says why below the traceback."""
+"""The flight recorder and a full GPU: the dump contains the failed request, and the reason is printed below the traceback."""
 
 import subprocess
 import unittest
@@ -11,7 +11,7 @@ BLOCK = 1 << 30
 
 class Keep(Case):
     def command(self, *arguments):
-        """On the phantoms that a plan gives: what it plans is tidemark run."""
+        """On the phantoms of a plan: the planned program is tidemark run."""
         inner = driver.PYTHON, str(Path(__file__).with_name("keep.py")), *arguments
         keep = [driver.TIDEMARK, "run", "-o", str(self.output), "--keep", "60s", "--", *inner]
         plan = ["plan", "--gpu", "H200", "--devices", "2", "--steps", "0", "--python", driver.PYTHON]

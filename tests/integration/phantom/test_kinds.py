@@ -1,4 +1,4 @@
-"""Two programs more for each kind of fault: the first ten lines name it, the saving is the measured one, and the mended program is not accused."""
+"""Two more programs for each kind of fault: the first ten lines name it, the saving is the measured one, and the fixed program has no finding."""
 
 import json
 import re
@@ -6,14 +6,14 @@ import unittest
 
 from phantom import MIB, Case
 
-# Advice for the programs with a fault, and by how much what it promises may differ from what PyTorch's counter says was saved.
+# Advice for the programs with a fault, and the allowed difference between the promised saving and that in PyTorch's counter.
 ADVICE = {
     "generation_with_autograd": ("inference_with_autograd", 0),
     "teacher_in_the_model": ("inference_with_autograd", 0),
-    # Less than what is saved, by inputs that only the graph keeps.
+    # less than the saving, by inputs that only the graph keeps.
     "discriminator_on_attached": ("unused_gradients", MIB),
     "probe_on_attached": ("unused_gradients", 9 * MIB),
-    "rollouts": ("kept_over_steps", 9 * MIB),  # what the step before keeps is there until this one's optimizer step
+    "rollouts": ("kept_over_steps", 9 * MIB),  # memory kept by the previous step is alive until this one's optimizer step
     "epoch_of_outputs": ("kept_over_steps", 0),
     "embeddings_concatenated": ("repeated_concatenation", 0),
     "checkpoint_of_halves": ("checkpoint_each_layer", 0),
@@ -21,7 +21,7 @@ ADVICE = {
     "foreach_nadam": ("optimizer_temporaries", 10 * MIB),  # one at a time needs two tensors of a parameter
     "foreach_sgd": ("optimizer_temporaries", 0),
 }
-# What the first lines of `patterns` say.
+# The first lines of `patterns`.
 FINDINGS = {
     "inference_with_autograd": (r"backward pass that never runs", r"torch\.no_grad\(\)"),
     "unused_gradients": (r"modules whose gradients no optimizer uses", r"detach\(\)"),
@@ -31,7 +31,7 @@ FINDINGS = {
     "optimizer_temporaries": (r"temporary tensors for all parameters at once", r"fused=True"),
 }
 FAULTS = {*FINDINGS, "failed_call", "retained_graph", "collected_results", "forwards_before_backward", "model_copies", "loaded_checkpoint"}
-# The line that leaks, beside the rate that the program itself computes.
+# The leaking line, with the rate computed by the program itself.
 LEAKS = {
     "kept_by_a_hook": (r"kept_by_a_hook:|kept_by_a_hook \(", r"a hook keeps the tensors"),
     "state_continued": (r"state_continued \(.*kinds\.py:\d+\)",),
@@ -57,7 +57,7 @@ class Kinds(Case):
             self.assertTrue(re.search(text, "\n".join(lines)), f"{text}\n" + "\n".join(lines))
 
     def test_kinds(self):
-        _, runs, _ = self.plan("kinds.py", devices=1, code=1)  # for some run out of memory
+        _, runs, _ = self.plan("kinds.py", devices=1, code=1)  # because some run out of memory
         rows = json.loads(self.read("summary", "--format", "json", *self.folder.glob("*.tide")))["ranks"]["rows"]
         self.files = {row["pid"]: row["file"] for row in rows}
         mended = {run["program"]: run for run in runs if run["fixed"]}

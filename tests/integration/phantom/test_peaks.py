@@ -1,4 +1,4 @@
-"""What a recorded program took of a device between two samples of a monitor is in the device's peak, to the byte."""
+"""Memory that a recorded program took of a device between two samples of a monitor is in the device's peak, to the byte."""
 
 import unittest
 
@@ -7,7 +7,7 @@ from phantom import GIB, Case
 
 class Peaks(Case):
     def test_a_spike_between_two_samples(self):
-        _, said, _ = self.plan("spikes.py", code=2, devices=1)  # the plan itself has nothing
+        _, said, _ = self.plan("spikes.py", code=2, devices=1)  # the plan itself has no result
         device = said["device"]
         self.assertEqual(device["statistics"]["num_snapshots"], 1)
         self.assertEqual(device["history"]["used_bytes"], [said["used"]])

@@ -1,4 +1,4 @@
-"""tidemark simulate, given one run of a program, against runs of the program under the other settings."""
+"""tidemark simulate, given one run of a program, compared with runs of the program under the other settings."""
 
 import json
 import unittest
@@ -43,7 +43,7 @@ class Simulate(Case):
         by_model = self.simulate(snapshot, *limit, "--allocator", "model")
         self.assertEqual(by_model["replayed_by"], "model")
         self.check(by_pytorch, json.loads(json.dumps(measured["settings"])))
-        # The model places segments in other addresses, which decide between free blocks of one size.
+        # The model places segments at other addresses, which decide between free blocks of one size.
         by_setting = {run["settings"]: run for run in by_pytorch["runs"]}
         for run in by_model["runs"]:
             same = by_setting[run["settings"]]

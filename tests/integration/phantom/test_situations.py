@@ -1,4 +1,4 @@
-"""Situations that people report: the first ten lines of the command that one would choose say what is right. See docs/reports.md."""
+"""Reported situations: the first ten lines of the obvious command give the right answer. See docs/reports.md."""
 
 import json
 import re
@@ -6,7 +6,7 @@ import unittest
 
 from phantom import Case
 
-# For each the command, and what its first ten lines have to say: regular expressions.
+# For each the command, and regular expressions for its first ten lines.
 ANSWERS = {
     "total_loss": ("leaks", [r"No leak"]),
     "collected_predictions": ("patterns", [r"Results of many calls are collected .*in 99 blocks", r"\.cpu\(\)"]),

@@ -1,4 +1,4 @@
-"""NVML, CUPTI and NVRTC: what is known is said, the rest is not supported."""
+"""NVML, CUPTI and NVRTC: known values are returned, the rest is not supported."""
 
 import unittest
 
@@ -11,11 +11,11 @@ class Tools(Case):
     def test_profiler_and_nvml(self):
         kernels = self.folder / "kernels"
         kernels.mkdir()
-        # The program of the plan is another recorder, with which driver calls can be asked for; so the plan itself has nothing.
+        # The planned program is another recorder, in which driver calls can be requested; so the plan itself has no result.
         recorded = self.folder / "tools.tide"
         command = [driver.TIDEMARK, "run", "--driver", "on", "-o", str(recorded), "--", *driver.program("../phantom/tools.py")]
         _, result, stderr = self.plan(*command, code=2, PYTORCH_KERNEL_CACHE_PATH=str(kernels))
-        # No program with a device may ever load what was not compiled.
+        # No program with a device may ever load code that was not compiled.
         self.assertEqual(list(kernels.iterdir()), [])
         self.assertIn("aten::linear", result["operations"])
         self.assertGreater(result["device_bytes"], 0)
@@ -28,7 +28,7 @@ class Tools(Case):
         self.assertEqual(used, total - free)
         self.assertEqual(result["missing_device"], NVML_ERROR_INVALID_ARGUMENT)
         self.assertFalse(result["utilization"])
-        # CUPTI is asked, as the driver loads the tool that the environment names, and its answer is told.
+        # CUPTI is called, because the driver loads the tool in the environment, and its result is printed.
         self.assertIn("CUPTI failed (CUptiResult 27)", stderr)
         self.assertEqual(self.issue_ids("tools.tide"), {"driver_off"})
 

@@ -1,4 +1,4 @@
-"""`plan --verify` inside of a plan: the GPU of the machine is a phantom GPU too, so every event is the same."""
+"""`plan --verify` inside a plan: the GPU of the machine is a phantom GPU too, so every event is equal."""
 
 import json
 import unittest
@@ -20,7 +20,7 @@ class Verify(Case):
         (device,) = found["devices"]
         self.assertEqual((device["device"], device["first_difference"]), ("cuda:0", None))
         self.assertEqual(device["planned"], device["real"])
-        # Weights and gradients of 4 * (1024 * 1024 + 1024) parameters at least.
+        # At least weights and gradients of 4 * (1024 * 1024 + 1024) parameters.
         self.assertGreater(device["planned"]["peak_allocated_bytes"], 2 * 4 * 4 * (1024 * 1024 + 1024))
 
 

@@ -1,6 +1,6 @@
-"""Tools that ask NVML, CUPTI and NVRTC: torch.profiler, NVML as nvidia-ml-py calls it, and a kernel that PyTorch compiles.
+"""Tools that use NVML, CUPTI and NVRTC: torch.profiler, NVML as nvidia-ml-py calls it, and a kernel that PyTorch compiles.
 
-What they say, as JSON.
+Prints their results as JSON.
 """
 
 import ctypes

@@ -1,4 +1,4 @@
-"""What the programs beside this file share that record themselves and watch that, out of sight of what others on this machine record and watch."""
+"""Shared by the programs beside this file that record themselves and watch that, isolated from other recorders and monitors on this machine."""
 
 import json
 import os
@@ -12,7 +12,7 @@ def places(folder):
 
 
 def record(folder, file):
-    """Starts "file program" under `tidemark run`, into run.tide. (the process, what its first line says as JSON)"""
+    """Starts "file program" under `tidemark run`, into run.tide. Returns (the process, the JSON of its first line)"""
     recorded = subprocess.Popen(
         [os.environ["TIDEMARK"], "run", "-q", "-o", f"{folder}/run.tide", "--", sys.executable, file, "program"],
         env=places(folder), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,

@@ -1,4 +1,4 @@
-"""Two ranks, each on a device of its own, or with a fault: rank 1 uses that of rank 0 too. Each rank writes a line of JSON.
+"""Two ranks, each on a device of its own, or with a fault: rank 1 uses rank 0's too. Each rank writes a line of JSON.
 
     python wrong_device.py CASE
 """
@@ -21,7 +21,7 @@ def fixed_device(rank):
 
 
 def optimizer_of_rank_0(rank):
-    """The optimizer's state is loaded to where rank 0 had it."""
+    """The optimizer's state is loaded to rank 0's device."""
     import torch
 
     parameter = torch.nn.Parameter(torch.ones(1024, 1024, device=f"cuda:{rank}"))

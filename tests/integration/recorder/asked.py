@@ -1,6 +1,6 @@
-"""Does what the lines on its stdin say, and prints a line when it has: a program that is asked for its objects meanwhile.
+"""Executes the lines on its stdin, and prints a line after each: a program that gets requests for its objects meanwhile.
 
-It does not have the package tidemark, and looks at what the answers leave behind.
+It does not have the package tidemark, and checks the state left by the answers.
 """
 
 import gc
@@ -18,7 +18,7 @@ assert importlib.util.find_spec("tidemark") is None
 MIB = 1 << 20
 losses = []
 over = threading.Event()
-ours = set()  # files whose functions a profiler of the program has seen, as far as they are not the program's
+ours = set()  # files whose functions a profiler of the program has seen, except the program's
 
 
 class Late:
@@ -37,7 +37,7 @@ def keep():
 
 
 def facts():
-    """What answers must not change."""
+    """State that answers must not change."""
     names = sorted(name for name in sys.modules if "tidemark" in name)
     return names, sys.path == path, gc.isenabled(), sorted(ours)
 
@@ -58,13 +58,13 @@ def work_in_thread():
 
 
 def fork():
-    """The child goes on with the lines that come, the parent waits for it."""
+    """The child continues with the next lines, the parent waits for it."""
     child = os.fork()
     return os.getpid() if child == 0 else os.waitpid(child, 0)[1]
 
 
 def end_while_asked(index):
-    """In a child, which ends by itself some time after it is asked, before or after the answer."""
+    """In a child, which ends by itself some time after the request, before or after the answer."""
     work()
     folder = Path(os.environ["TIDEMARK_SOCKET"]).parent
     question = folder / f"objects.{os.getpid()}.new"
@@ -77,7 +77,7 @@ def end_while_asked(index):
 
 
 def ends():
-    """How children end."""
+    """The ends of children."""
     statuses = set()
     for index in range(5):
         child = os.fork()

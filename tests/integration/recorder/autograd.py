@@ -1,6 +1,6 @@
-"""Makes a block of a size of its own in every node of several backward passes, and prints what it knows of the node, as JSON.
+"""Makes a block of a unique size in every node of several backward passes, and prints the node's properties as JSON.
 
-What was made outside is listed too; the losses are, bit for bit, those of random_training.py too. --device cuda runs it on a GPU.
+Blocks made outside are listed too; the losses are, bit for bit, those of random_training.py too. --device cuda runs it on a GPU.
 """
 
 import argparse
@@ -30,13 +30,13 @@ def allocate():
 
 
 def of_node(node):
-    """Its name, number (from PyTorch 2.1 on), and the thread that is taken to have made it, which calls this."""
+    """Its name, number (from PyTorch 2.1 on), and the thread assumed to have made it, which calls this."""
     number = node._sequence_nr() if hasattr(node, "_sequence_nr") else None
     return {"class": node.name().split("::")[-1], "sequence": number, "forward_thread": threading.get_native_id()}
 
 
 def watch(node, action=lambda: None):
-    """Makes a block when the node has run, still inside its evaluation, and does something else too."""
+    """Makes a block when the node has run, still inside its evaluation, and runs another action."""
     known = of_node(node)
 
     def hook(*_):
@@ -98,7 +98,7 @@ def plain(x):
 
 
 def part(x):
-    """What is checkpointed: its nodes that are run are those of the second time, on the thread that runs the backward pass."""
+    """The checkpointed part: its nodes that run are those of the recomputation, on the thread of the backward pass."""
     value = torch.tanh(first(x)).sin()
     if value.grad_fn is not None:
         watch(value.grad_fn)
@@ -114,7 +114,7 @@ def run(loss):
 
 
 def allocate_below(depth):
-    """At the end of that many calls through C, whose frames lie where those of the backward pass were."""
+    """Calls through C this many times, with frames at the places of the backward pass's, and allocates at the end."""
     return next(map(lambda _: allocate() if depth == 0 else allocate_below(depth - 1), [None]))
 
 

@@ -1,4 +1,4 @@
-"""The memory manager on a GPU, for scripts/gpu_batches.py: a model's largest batch, what a retried step leaves, checkpointing.
+"""The memory manager on a GPU, for scripts/gpu_batches.py: a model's largest batch, gradients of a retried step, checkpointing.
 
     batches_gpu.py sizes MODEL                                  searched, searched with a plan, and by trying
     batches_gpu.py sizes MODEL --batch-size N [--limited]       three training steps; with no more memory than the search had
@@ -17,7 +17,7 @@ import sys
 import torch
 
 GIB = 1 << 30
-LIMIT = 12 * GIB  # of PyTorch: sizes are found sooner than with all of the memory
+LIMIT = 12 * GIB  # of PyTorch: sizes are found faster than with all of the memory
 
 
 
@@ -46,7 +46,7 @@ def llama():
 
 
 MODELS = {"mlp": mlp, "convnet": convnet, "llama": llama}
-STARTS = {"mlp": 256, "convnet": 32, "llama": 8}  # of what is planned first; otherwise 1
+STARTS = {"mlp": 256, "convnet": 32, "llama": 8}  # of the size planned first; otherwise 1
 
 
 def loss_of(model, batch):
@@ -76,7 +76,7 @@ def fits(step, samples):
         step(samples)
         torch.cuda.synchronize()
     except RuntimeError as error:
-        # Of cuDNN's engines PyTorch takes the next where one has no memory, until none is left.
+        # PyTorch tries the next of cuDNN's engines if one has no memory, until none is left.
         if isinstance(error, torch.cuda.OutOfMemoryError) or "unable to find an engine" in str(error):
             return False
         raise
@@ -84,7 +84,7 @@ def fits(step, samples):
 
 
 def largest(step, least):
-    """By trying every size that says something, upwards from one that fits."""
+    """Tries every relevant size, upwards from one that fits."""
     low, high = least, max(least + 1, int(least * 1.06))
     while fits(step, high):
         low, high = high, max(high + 1, int(high * 1.06))
@@ -102,7 +102,7 @@ def told(found):
 
 
 def trains(model, samples):
-    """Whether a program of its own has the memory for three steps, one after the other, as a training makes them."""
+    """Whether a separate program has the memory for three consecutive steps of a training."""
     command = [sys.executable, __file__, "sizes", model, "--batch-size", str(samples), "--limited"]
     done = subprocess.run(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, check=False)
     if done.returncode != 0 and "out of memory" not in done.stderr and "unable to find an engine" not in done.stderr:
@@ -127,7 +127,7 @@ def sizes(options):
     keep_to_limit()
     step = step_of(options.model)
     command = [sys.executable, __file__, "sizes", options.model, "--batch-size", "{batch_size}"]
-    # First, while there is no optimizer state and no handle of a library: as a program would.
+    # First, before there is optimizer state or a handle of a library: like a program.
     planned = tidemark.auto_batch_size(step, start=STARTS[options.model], plan=command)
     searched = tidemark.auto_batch_size(step)
     truth = largest(step, max(planned.batch_size or 1, searched.batch_size or 1))
@@ -140,7 +140,7 @@ def held():
     gc.collect()
     torch.cuda.synchronize()
     torch.cuda.empty_cache()
-    torch._C._host_emptyCache()  # pinned memory that nobody has is given back, whatever the copies' events say
+    torch._C._host_emptyCache()  # unused pinned memory is freed, whatever the state of the copies' events
     pinned = torch.cuda.host_memory_stats()
     return {"allocated": torch.cuda.memory_allocated(), "reserved": torch.cuda.memory_reserved(),
             "pinned": pinned["allocated_bytes.current"]}

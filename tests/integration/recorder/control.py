@@ -1,6 +1,6 @@
 """Pauses and resumes its recording through the C functions, or attaches to it when PyTorch is loaded already (--attach).
 
-Sizes say which allocations should be seen: 1001 ... before, 2001 ... while paused (or not attached yet), 3001 ... after.
+Sizes identify the allocations to be seen: 1001 ... before, 2001 ... while paused (or not attached yet), 3001 ... after.
 """
 
 import argparse

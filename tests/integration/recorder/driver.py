@@ -1,8 +1,8 @@
-"""What the drivers beside this file share: running a program plain or recorded, and reading what was recorded.
+"""Shared by the drivers beside this file: running a program plain or recorded, and reading its recording.
 
-TIDEMARK names the program under test, TIDEMARK_PYTHON the interpreter whose PyTorch is recorded. Where TIDEMARK_STAND_IN names
-the folder of tests/stand_in, programs of Case import that for PyTorch, which takes a second to start; those of tests with
-@real_pytorch do not. A driver, test_*.py, needs nothing but the standard library.
+TIDEMARK is the program under test, TIDEMARK_PYTHON the interpreter with the recorded PyTorch. If TIDEMARK_STAND_IN is
+the folder of tests/stand_in, programs of Case import that instead of PyTorch, which takes a second to start; those of tests with
+@real_pytorch do not. A driver, test_*.py, needs only the standard library.
 """
 
 import functools
@@ -22,13 +22,13 @@ PYTHON = os.environ["TIDEMARK_PYTHON"]
 PROGRAMS = Path(__file__).resolve().parent
 ALLOCATE = [PYTHON, "-c", "import torch; print(torch.ones(10).sum().item())"]  # the smallest program with a tensor
 STAND_IN = os.environ.get("TIDEMARK_STAND_IN", "")
-# How long anything may take before a test gives up on it: on a busy machine, half a minute becomes minutes.
+# How long an action may take before a test gives up: on a busy machine, half a minute becomes minutes.
 PATIENCE_S = int(os.environ.get("TIDEMARK_TEST_PATIENCE", 900))
 
-# Times and process ids in what libraries write on stderr.
+# Times and process ids in messages of libraries on stderr.
 VARIES = re.compile(rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d \d+:\d+")
 
-# A background job of a shell begins with SIGINT ignored, and so would the programs.
+# A background job of a shell starts with SIGINT ignored, and so would the programs.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
@@ -37,11 +37,11 @@ def program(name, *arguments):
     return [PYTHON, str(PROGRAMS / name), *map(str, arguments)]
 
 
-_stands_in = False  # in the test that runs
+_stands_in = False  # in the current test
 
 
 def real_pytorch(test):
-    """A test whose programs need PyTorch itself, or that is the one of its subject which is run with it in any case."""
+    """A test whose programs need PyTorch itself, or the one of its subject that always runs with it."""
     test.real_pytorch = True
     return test
 
@@ -68,7 +68,7 @@ def has_cuda():
 
 
 def memory_group(limit):
-    """A new control group with a limit of host memory, below this process's own; None where none can be made."""
+    """A new control group with a limit of host memory, below this process's own; None if none can be made."""
     lines = dict(line.split(":", 2)[1:] for line in Path("/proc/self/cgroup").read_text().splitlines())
     version_1 = "memory" in lines
     mounts = [line.split() for line in Path("/proc/self/mounts").read_text().splitlines()]
@@ -94,14 +94,14 @@ def memory_group(limit):
 
 
 def start(command, **options):
-    """Starts with pipes for stdout and stderr, without buffers of Python's own."""
+    """Starts with pipes for stdout and stderr, without Python's buffering."""
     options.setdefault("env", environment())
     options.setdefault("stdin", subprocess.DEVNULL)
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, bufsize=0, **options)
 
 
 def wait_for(condition, what):
-    """Returns what `condition` returns once that is true."""
+    """The result of `condition` once it is true."""
     deadline = time.monotonic() + PATIENCE_S
     while not (value := condition()):
         if time.monotonic() > deadline:
@@ -111,7 +111,7 @@ def wait_for(condition, what):
 
 
 def read_until(stream, wanted, read=b""):
-    """Reads until `wanted` has come; returns all that came."""
+    """Reads until `wanted` has arrived; returns everything read."""
     deadline = time.monotonic() + PATIENCE_S
     while wanted not in read:
         ready, _, _ = select.select([stream], [], [], max(0.0, deadline - time.monotonic()))
@@ -123,14 +123,14 @@ def read_until(stream, wanted, read=b""):
 
 
 def children(pid):
-    """The direct children of a process, without the one that tidemark keeps for itself (src/launch/group_witness.h)."""
+    """The direct children of a process, without tidemark's own (src/launch/group_witness.h)."""
     tasks = Path(f"/proc/{pid}/task").iterdir()
     pids = [int(child) for task in tasks for child in (task / "children").read_text().split()]
     return [child for child in pids if Path(f"/proc/{child}/comm").read_text() != "signal-witness\n"]
 
 
 def split_stderr(stderr):
-    """(what the program wrote, the lines of tidemark)"""
+    """(the program's output, tidemark's lines)"""
     lines = stderr.splitlines(keepends=True)
     ours = [line.decode() for line in lines if line.startswith(b"tidemark: ")]
     return b"".join(line for line in lines if not line.startswith(b"tidemark: ")), ours
@@ -178,7 +178,7 @@ class Case(unittest.TestCase):
         return sorted(path.name for path in self.folder.glob("*.tide"))
 
     def read(self, *arguments):
-        """stdout of a reading command, which must succeed in silence."""
+        """stdout of a reading command, which must succeed without stderr."""
         done = run([TIDEMARK, *map(str, arguments)])
         self.assertEqual((done.returncode, done.stderr), (0, b""), arguments)
         return done.stdout
@@ -200,7 +200,7 @@ class Case(unittest.TestCase):
         return [fields for kind, fields in self.dump(name) if kind == "event"]
 
     def sizes(self, name="run.tide"):
-        """Of all allocations in the order of the recording."""
+        """Sizes of all allocations in the order of the recording."""
         return [event["size"] for event in self.events(name) if event["kind"] == "allocate"]
 
     def stacks(self, name="run.tide"):
@@ -234,7 +234,7 @@ class Case(unittest.TestCase):
         return {issue["id"] for issue in self.summary(name)["data_quality"]["issues"]}
 
     def kill_at_end(self, process):
-        """Makes sure that a process that was started, and what it started, does not outlive the test."""
+        """Makes sure that a started process and its children do not outlive the test."""
 
         def kill():
             for pid in [*children(process.pid), process.pid] if process.poll() is None else []:

@@ -1,5 +1,5 @@
 """Driver calls that `tidemark run --driver on` records, some of which fail. scripts/gpu_check.py compares the recording with
-the last line on stdout, JSON: how the memory of cuda-driver:0 changed, in bytes, and what the driver said of the rest."""
+the last line on stdout, JSON: the changes of cuda-driver:0's memory, in bytes, and the driver's results of the other calls."""
 
 import contextlib
 import ctypes
@@ -16,7 +16,7 @@ LAYERED, SPARSE = 0x01, 0x40  # CUDA_ARRAY3D_...
 
 cuda = ctypes.CDLL("libcuda.so.1")
 changes = []  # of the device's memory
-refusals = {}  # what must fail: CUresult
+refusals = {}  # calls that must fail: CUresult
 arrays = []
 
 
@@ -106,7 +106,7 @@ def use_pools():
 
 
 def loaded(name):
-    """The library of this process, None where it is not loaded."""
+    """The library of this process, None if it is not loaded."""
     with open("/proc/self/maps") as maps:
         path = next((line.split()[-1] for line in maps if f"/{name}.so" in line), None)
     return path and ctypes.CDLL(path)
@@ -123,7 +123,7 @@ def use_array_of_runtime():
 
 
 def subscribe_by_handle():
-    """As a tool that opens CUPTI does; None where it is not loaded."""
+    """Subscribes like a tool that opens CUPTI; None if it is not loaded."""
     cupti = loaded("libcupti")
     subscriber, nothing = ctypes.c_void_p(), ctypes.cast(ctypes.CDLL(None).abs, ctypes.c_void_p)
     return cupti and cupti.cuptiSubscribe(ctypes.byref(subscriber), nothing, None)

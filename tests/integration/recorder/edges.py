@@ -1,4 +1,4 @@
-"""What programs do that a recorder in their address space has to survive. The first argument says which."""
+"""Difficult programs for a recorder in their address space. The first argument selects one."""
 
 import os
 import signal
@@ -10,7 +10,7 @@ import warnings
 import torch
 
 torch.set_num_threads(1)
-warnings.simplefilter("ignore")  # newer Pythons say that a fork among threads is unwise
+warnings.simplefilter("ignore")  # newer Pythons warn about fork with threads
 
 
 def allocate(first, count):
@@ -26,7 +26,7 @@ def closed_descriptors():
 
 
 def cleared_environment():
-    """The environment is gone before the first event, and before that of a forked child."""
+    """The environment is cleared before the first event, and before a forked child's."""
     os.environ.clear()
     kept = allocate(1000, 10)
     if os.fork() == 0:
@@ -36,7 +36,7 @@ def cleared_environment():
 
 
 def fork_while_others_allocate():
-    # Before others do: a child that is forked during PyTorch's first call waits forever for its initialization to end.
+    # Before the others: a child forked during PyTorch's first call waits forever for its initialization.
     allocate(1000, 1)
     stop = False
 
@@ -61,7 +61,7 @@ def fork_while_others_allocate():
 
 
 def generations():
-    """Each forks the next and waits for it. The last allocates nothing, and frees what it has inherited."""
+    """Each forks the next and waits for it. The last allocates nothing, and only frees inherited blocks."""
     for generation in range(6):
         kept = allocate(1000 * (generation + 1), 5)
         pid = os.fork()
@@ -91,7 +91,7 @@ def many_threads():
 
 
 def left_threads():
-    """The program leaves in the middle of other threads' allocations."""
+    """The program exits in the middle of other threads' allocations."""
 
     def churn():
         while True:
@@ -105,9 +105,9 @@ def left_threads():
 
 
 def outlives():
-    """A child that outlives the program: it goes on when the file named by the second argument is there.
+    """A child that outlives the program: it continues when the file in the second argument exists.
 
-    And gives up when its own file is not there any more.
+    It gives up if its own file is gone.
     """
     kept = allocate(1000, 10)
     if os.fork() == 0:
@@ -145,7 +145,7 @@ def total(number):
 
 
 def interrupted():
-    """Signals that interrupt allocations, where Python only notes them: children end meanwhile."""
+    """Signals that interrupt allocations; Python only notes them: children end meanwhile."""
     signal.signal(signal.SIGCHLD, lambda *_: None)
     for _ in range(50):
         pid = os.fork()

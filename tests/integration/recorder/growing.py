@@ -1,4 +1,4 @@
-"""Allocates for ever and says how far it is, so that it can be killed at any instant and compared with what was recorded.
+"""Allocates endlessly and prints its progress, so that it can be killed at any instant and compared with the recording.
 
 Allocation number n (from 1) is 4096 + n bytes. A line "n" on stdout means that allocations 1 to n have been made. Of these,
 the last 8 are alive after each line. With --workers N, N processes do so one after the other, each made by fork without exec

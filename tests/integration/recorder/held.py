@@ -1,7 +1,7 @@
-"""Makes and frees many CPU tensors, says how many bytes it still holds, and leaves without freeing them.
+"""Makes and frees many CPU tensors, prints how many bytes it still holds, and exits without freeing them.
 
-The bytes come from the tensors' sizes. Leaving by os._exit keeps the interpreter from freeing them on its way out, so that
-what a recording shows as live at the end is what the program says.
+The bytes come from the tensors' sizes. os._exit prevents the interpreter from freeing them, so that
+the live memory at the end of a recording equals the program's number.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""Steps whose outputs are held until the next step's are there; with `del`, they are not."""
+"""Steps whose outputs are held until the next step's exist; with `del`, they are not."""
 
 import sys
 

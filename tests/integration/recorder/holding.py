@@ -1,4 +1,4 @@
-"""What the drivers of programs that hold tensors at their end share."""
+"""Shared by the drivers of programs that hold tensors at their end."""
 
 import json
 
@@ -7,7 +7,7 @@ from driver import Case, program
 
 class Holding(Case):
     def check_held(self, stacks):
-        """held.py says how many bytes in how many blocks its tensors hold when it leaves."""
+        """held.py prints how many bytes in how many blocks its tensors hold at exit."""
         recorded = self.record_well(program("held.py"), "--stacks", stacks)
         said = json.loads(recorded.stdout)
         device = self.device()

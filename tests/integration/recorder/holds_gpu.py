@@ -1,4 +1,4 @@
-"""Holds 2 GiB of the GPU for three seconds, then prints what CUDA and PyTorch say as JSON."""
+"""Holds 2 GiB of the GPU for three seconds, then prints CUDA's and PyTorch's values as JSON."""
 import json
 import time
 

@@ -1,5 +1,5 @@
-"""A DataLoader with two forked workers that hold memory of their own, and a tensor in shared memory: says who they
-are, then waits until its stdin ends."""
+"""A DataLoader with two forked workers that hold memory of their own, and a tensor in shared memory: prints their
+pids, then waits until its stdin ends."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Trains while the host's memory grows that is no tensors, or while it does not. The last line: what it knows of that.
+"""Trains while host memory outside of tensors grows, or does not. The last line: its own numbers.
 
     python host_growth.py CASE
 """
@@ -12,7 +12,7 @@ import torch
 from torch.utils.data import DataLoader, Dataset
 
 STEP_S = 0.03
-# Growth that shows in PSS only, which takes a fifth of a second to read here, and so is read every 20 s.
+# Growth that shows only in PSS, which takes a fifth of a second to read here, and so is read every 20 s.
 SECONDS = 300
 ITEM_S = 0.08
 SLICE = 40
@@ -77,7 +77,7 @@ class Touched(Items):
 
 
 class Cached(Items):
-    """Each worker keeps what it has read."""
+    """Each worker keeps the items it has read."""
 
     def __init__(self, count):
         super().__init__(count)

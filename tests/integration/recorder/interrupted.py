@@ -1,7 +1,7 @@
-"""Trains while something of the program's own interrupts: `interrupted.py handler|keyboard|audit`. Prints what it noticed.
+"""Trains while the program interrupts itself: `interrupted.py handler|keyboard|audit`. Prints the exceptions.
 
-What looks at the model in a recording asks each parameter for the place of its storage. These parameters then have the process
-interrupted, just as a timeout of signal.alarm() may interrupt anything: the program has to get what its handler raises.
+The recorder's script reads the storage address of each parameter. These parameters then interrupt the process,
+just as a timeout of signal.alarm() may interrupt anything: the program must get its handler's exceptions.
 """
 
 import os
@@ -43,7 +43,7 @@ def make_model():
 
 def train():
     global caught
-    models = []  # all stay: each new one has to be named
+    models = []  # all stay: each new one must be named
     for _ in range(STEPS):
         try:
             models.append(make_model())
@@ -56,7 +56,7 @@ def train():
 
 
 def allow_no_code_of_others(event, arguments):
-    """As a sandbox does: ends the process where something compiles what is not its own, such as quiet.py, which begins all scripts."""
+    """As a sandbox does: ends the process if foreign code is compiled, such as quiet.py, with which all scripts begin."""
     if event == "compile" and "def quietly" in str(arguments[0]):
         os.write(2, b"not allowed\n")
         os._exit(77)
@@ -69,6 +69,6 @@ if sys.argv[1] == "audit":
 else:
     signal.signal(signal.SIGUSR1, raise_timeout)
     train()
-    # A signal that was sent while one was waiting is the same signal.
+    # A signal sent while one is pending is merged with it.
     print("every one was caught" if raised == caught else f"{raised - caught} of {raised} were swallowed")
     print("asked" if asked else "never asked")

@@ -1,4 +1,4 @@
-"""Counts the SIGINTs that it gets until a SIGTERM comes."""
+"""Counts received SIGINTs until a SIGTERM arrives."""
 
 import signal
 

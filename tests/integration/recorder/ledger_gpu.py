@@ -1,5 +1,5 @@
-"""Takes GPU memory in the way that is asked for, holds it for three seconds, marks that moment as "held", and
-prints what CUDA and PyTorch say then, as JSON.
+"""Takes GPU memory in the given way, holds it for three seconds, marks that moment as "held", and
+prints CUDA's and PyTorch's values as JSON.
 
     ledger_gpu.py lora|libraries|graph|nccl        nccl: one of two ranks of torchrun
 """
@@ -44,7 +44,7 @@ def libraries():
 
 
 def graph():
-    """A captured training step, whose memory is in a pool of its own."""
+    """A captured training step, with its memory in a private pool."""
     net = torch.nn.Sequential(*(torch.nn.Linear(2048, 2048) for _ in range(8))).cuda()
     x = torch.randn(512, 2048, device="cuda")
     side = torch.cuda.Stream()

@@ -1,4 +1,4 @@
-"""Marks moments and ranges through the C functions, and allocates in them: sizes say where.
+"""Marks moments and ranges through the C functions, and allocates in them: sizes identify the places.
 
 Sizes: 1001 before everything, 2001 in "step", 3001 in "step" > "backward", 4001 after it.
 """

@@ -1,4 +1,4 @@
-"""The densest loop known, on several threads, and many different stacks; after each number of steps it says what is resident.
+"""The densest loop known, on several threads, and many different stacks; after each number of steps it records its resident memory.
 
 A list as JSON: bytes of this process by kind of page, from /proc/self/status.
 """

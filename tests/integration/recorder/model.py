@@ -1,7 +1,7 @@
-"""Trains a small model with every kind of module, and writes what it knows of them to the file that is its argument, as JSON.
+"""Trains a small model with every kind of module, and writes their properties to the file in its argument, as JSON.
 
-Prints nothing that differs from run to run: losses bit for bit, and how often its own code was called. A Probe allocates a number
-of bytes that is its own, so that its calls can be found in a recording.
+Prints nothing that differs from run to run: losses bit for bit, and how often its own code was called. A Probe allocates a unique number
+of bytes, so that its calls can be found in a recording.
 """
 
 import json
@@ -70,7 +70,7 @@ class Net(nn.Module):
 
 
 class Hostile(nn.Module):
-    """Nothing that asks it gets an answer."""
+    """Every access to its attributes fails."""
 
     def __init__(self):
         super().__init__()
@@ -96,7 +96,7 @@ def place(tensor):
 
 
 def say(root):
-    """Of a root module, as its own methods tell."""
+    """A root module, described by its own methods."""
     for name, module in root.named_modules():
         said["modules"][name] = [id(module), f"{type(module).__module__}.{type(module).__qualname__}"]
     for role, named in (("parameter", root.named_parameters()), ("buffer", root.named_buffers())):
@@ -147,7 +147,7 @@ second.__init__(5005)
 said["same_address"] = address
 second(torch.ones(1))
 
-# From other threads: a module that is known by then, and one that nobody else sees.
+# From other threads: a module that is known by then, and one that no other thread sees.
 alone = Probe(5006)
 said["thread"] = id(alone)
 for work in (lambda: net.layers[1](torch.ones(1, 9)), lambda: alone(torch.ones(1))):

@@ -1,8 +1,8 @@
-"""Trains a small model on the GPU, and answers lines on its stdin with what CUDA and PyTorch count, as a line of JSON each.
+"""Trains a small model on the GPU, and answers lines on its stdin with CUDA's and PyTorch's counters, as a line of JSON each.
 
 hold     stops training and answers; the numbers stay until the next line
-go       goes on; with a fresh count of peaks
-leak     goes on, and keeps a score of each step with its graph from now on
+go       continues; with peaks reset
+leak     continues, and keeps a score of each step with its graph from now on
 quit
 """
 
@@ -14,7 +14,7 @@ import sys
 import torch
 from torch import nn
 
-WARM_UP = 10  # steps; then every step takes the same
+WARM_UP = 10  # steps; after them, every step takes the same
 
 
 def answer():
@@ -51,11 +51,11 @@ while command != "quit":
         adam.step()
         adam.zero_grad(set_to_none=False)
         if command == "leak":
-            kept.append(net(batch).mean())  # no backward pass frees what it was made from
+            kept.append(net(batch).mean())  # no backward pass frees its graph
         steps += 1
         if steps == WARM_UP:
             answer()
-    # Some 50 steps a second; what was typed is one line at a time.
+    # Some 50 steps a second; input is read line by line.
     if steps >= WARM_UP and select.select([sys.stdin], [], [], None if command == "hold" else 0.02)[0]:
         command = sys.stdin.readline().strip() or "quit"
         if command == "go":

@@ -1,4 +1,4 @@
-"""Asks for more memory than there is, catches the error and carries on: on the CPU, and on a GPU where there is one."""
+"""Requests more memory than available, catches the error and continues: on the CPU, and on a GPU if there is one."""
 
 import torch
 

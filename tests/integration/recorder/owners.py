@@ -1,5 +1,5 @@
 """Trains a small model, begins a sixth step, and ends in the middle of it: parameters, the gradients of the fifth step, the optimizer's
-state and what the forward pass saved are there. Writes how many bytes of each, by the tensors themselves, to its argument as JSON.
+state and tensors saved by the forward pass are alive. Writes the bytes of each, from the tensors themselves, to its argument as JSON.
 """
 
 import json

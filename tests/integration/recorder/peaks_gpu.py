@@ -1,4 +1,4 @@
-"""Uses the CUDA caching allocator in every way that moves its peaks, then prints what PyTorch counted, as JSON.
+"""Uses the CUDA caching allocator in every way that moves its peaks, then prints PyTorch's counters as JSON.
 
 Needs a CUDA (or ROCm) device. With --graph it also captures a CUDA graph, which allocates from a pool of its own.
 """

@@ -1,4 +1,4 @@
-"""Trains a small model on the first GPU and prints PyTorch's own counters at its end, as JSON.
+"""Trains a small model on the first GPU and prints PyTorch's own counters at its end as JSON.
 
 --steps N training steps (3); --worker has a process load the data, and another train; --blocks N also holds N blocks of 128 MiB at the
 end; --ranks trains as one of several ranks; --fail raises an error at the end; --cpu uses no GPU.
@@ -24,7 +24,7 @@ device = "cpu" if args.cpu else "cuda"
 
 
 class Processes(torch.utils.data.IterableDataset):
-    """Says the process that loads the data, without end."""
+    """Yields the id of the process that loads the data, endlessly."""
 
     def __iter__(self):
         while True:
@@ -32,7 +32,7 @@ class Processes(torch.utils.data.IterableDataset):
 
 
 def train_elsewhere():
-    """Forty steps on the CPU by a child, which are not the program's."""
+    """Forty steps on the CPU in a child, which are not the program's."""
     child = os.fork()
     if child != 0:
         os.waitpid(child, 0)

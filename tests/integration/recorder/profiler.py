@@ -1,4 +1,4 @@
-"""What torch.profiler says about memory, without anything that varies from run to run."""
+"""torch.profiler's memory results, without anything that varies from run to run."""
 
 import torch
 from torch import nn
@@ -17,7 +17,7 @@ with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as prof:
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
 
-# Which operator a record belongs to is not printed: torch 1.13 finds it by times in microseconds and varies.
+# The operator of a record is not printed: torch 1.13 finds it by times in microseconds and varies.
 for row in sorted(prof.key_averages(), key=lambda row: row.key):
     if row.key != "[memory]":
         print(f"{row.key:60s} {row.count:6d}")

@@ -33,7 +33,7 @@ class Checkpointed(nn.Module):
 
 
 class Training:
-    """One model. All choices come from `seed`, and are made before any thread begins."""
+    """One model. All choices come from `seed`, and are made before any thread starts."""
 
     def __init__(self, seed, device):
         self.choose = random.Random(seed)
@@ -73,11 +73,11 @@ class Training:
             loss.backward()
             self.optimizer.step()
             self.losses.append(loss.item().hex())
-            self.model[len(self.losses) % len(self.model)] = spare  # the module that it replaces dies
+            self.model[len(self.losses) % len(self.model)] = spare  # the replaced module dies
 
 
 def losses(device, count=16):
-    """Of each step of each model."""
+    """The losses of each step of each model."""
     trainings = [Training(seed, device) for seed in range(count)]
     alone, together = trainings[: count // 2], trainings[count // 2 :]
     for training in alone:

@@ -1,4 +1,4 @@
-"""One rank of a torchrun job: allocates (rank + 1) * 4000 bytes and says so."""
+"""One rank of a torchrun job: allocates (rank + 1) * 4000 bytes and prints that."""
 
 import os
 

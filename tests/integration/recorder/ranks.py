@@ -1,4 +1,4 @@
-"""What torchrun does: one process per rank with RANK, LOCAL_RANK and WORLD_SIZE set, and a collective where there is gloo."""
+"""A minimal torchrun: one process per rank with RANK, LOCAL_RANK and WORLD_SIZE set, and a collective if there is gloo."""
 
 import argparse
 import os

@@ -1,5 +1,5 @@
-"""Gives GPU memory and page-locked memory back in the ways that need no block to be allocated or freed. Each moment is a mark of
-the recording; says what PyTorch's own counters were then, as JSON.
+"""Releases GPU memory and page-locked memory in the ways that allocate or free no block. Each moment is a mark of
+the recording; prints PyTorch's own counters at these moments as JSON.
 
     released_gpu.py [SETTINGS]      of PyTorch's allocator
 """
@@ -29,7 +29,7 @@ def empty(size):
 
 
 def limit(size):
-    """So much may be reserved beside what is."""
+    """This much may be reserved in addition."""
     _, total = torch.cuda.mem_get_info(0)
     torch.cuda.set_per_process_memory_fraction((torch.cuda.memory_reserved(0) + size) / total, 0)
 
@@ -46,7 +46,7 @@ def emptied():
 
 
 def pools():
-    """A pool of its own, and that of a graph."""
+    """A private pool, and a graph's."""
     if not hasattr(torch.cuda, "use_mem_pool"):
         return
     pool = torch.cuda.MemPool()
@@ -70,7 +70,7 @@ def pools():
 
 
 def retried():
-    """What is cached is released before a request fails; and before one succeeds."""
+    """Cached memory is released before a request fails; and before one succeeds."""
     limit(256 * MIB)
     cached = [empty(60 * MIB) for _ in range(3)]
     del cached
@@ -88,7 +88,7 @@ def retried():
 
 
 def collected():
-    """garbage_collection_threshold, which cannot be taken back."""
+    """garbage_collection_threshold, which cannot be reset."""
     limit(400 * MIB)
     torch.cuda.memory._set_allocator_settings("garbage_collection_threshold:0.5")
     cached = [empty(25 * MIB) for _ in range(8)]

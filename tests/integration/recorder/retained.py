@@ -1,5 +1,5 @@
 """Trains a small model in two processes: one keeps the losses of its validation, and with them their autograd graphs; the other keeps
-their values. Each writes to a file of its own in the folder that is its argument how many bytes a graph holds, by what autograd saves.
+their values. Each writes the bytes held by a graph, from autograd's saved tensors, to its own file in the folder in its argument.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""What the drivers of programs that run plain and recorded share."""
+"""Shared by the drivers of programs that run plain and recorded."""
 
 import functools
 
@@ -11,7 +11,7 @@ plain_run = functools.lru_cache(run)
 
 
 class SameOutput(Case):
-    """Recording changes nothing; what it writes is one recording for each process that allocated."""
+    """Recording changes nothing; it writes one recording for each process that allocated."""
 
     def check(self, command, code, files, *options):
         """Runs plain and recorded. `files`: regular expressions of the recordings' names, in order of their names."""
@@ -23,7 +23,7 @@ class SameOutput(Case):
         stderr, ours = split_stderr(recorded.stderr)
         self.assertEqual(VARIES.sub(b"", stderr), VARIES.sub(b"", plain.stderr))
         self.assertNotIn(b"\x1b", recorded.stderr)
-        # tidemark speaks when all is over, and names each recording.
+        # tidemark prints at the end, and names each recording.
         self.assertTrue(recorded.stderr.endswith("".join(ours).encode()))
         names = self.recordings()
         self.assertEqual(len(names), len(files), names)

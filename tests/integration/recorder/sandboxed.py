@@ -1,4 +1,4 @@
-"""Programs whose system calls or memory are limited. The first argument says how, the second when: before the first tensor,
+"""Programs whose system calls or memory are limited. The first argument is the kind of limit, the second the time: before the first tensor,
 after it, in the program that this one becomes, or without any tensor."""
 
 import ctypes
@@ -13,7 +13,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, SECCOMP_MODE_FILTER = 22, 38, 2
 KILL_PROCESS, ERRNO, ALLOW = 0x80000000, 0x00050000, 0x7FFF0000
 LOAD_NUMBER, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06
-# What recording needs and this program does not, by its number on x86-64 and on arm64.
+# System calls that recording needs and this program does not, by number on x86-64 and on arm64.
 UNUSED = {
     "memfd_create": (319, 279),
     "socket": (41, 198),
@@ -72,7 +72,7 @@ def main(limit, when):
         kept.extend(allocate(3000))
 
     thread = threading.Thread(target=work)
-    if limit == "little":  # there will be no room for its stack; but a thread that is there already is under no filter
+    if limit == "little":  # there will be no room for its stack; an existing thread is under no filter
         thread.start()
     LIMITS[limit]()
     if when == "exec":

@@ -1,4 +1,4 @@
-"""Signal handlers that allocate tensors while the main program does. With --wait: stays until a signal ends it."""
+"""Signal handlers that allocate tensors while the main program does. With --wait: runs until a signal ends it."""
 
 import argparse
 import os

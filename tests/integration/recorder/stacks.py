@@ -1,6 +1,6 @@
-"""Allocates in every kind of Python code, and prints the stacks as Python itself sees them, as JSON: size in bytes -> frames.
+"""Allocates in every kind of Python code, and prints Python's own stacks as JSON: size in bytes -> frames.
 
-A frame is [function, file, line], outermost first; the function as a recording has it, qualified where Python knows that.
+A frame is [function, file, line], outermost first; the function as in a recording, qualified if Python has the qualified name.
 The allocation and what looks at the stack are on one line each time.
 """
 

@@ -1,4 +1,4 @@
-"""What a recording says of modules and tensors is what the program itself says of them; and asking changes nothing."""
+"""Modules and tensors in a recording equal the program's own; and collecting them changes nothing."""
 
 import json
 import unittest
@@ -24,7 +24,7 @@ class Recording:
         self.allocations = [fields for fields in table("event") if fields["kind"] == "allocate"]
 
     def calls(self, size):
-        """For each allocation of that size the modules whose calls it was in, outermost first."""
+        """For each allocation of that size the enclosing module calls, outermost first."""
         found = []
         for event in self.allocations:
             if event["size"] != size:
@@ -45,7 +45,7 @@ class Recording:
         }
 
     def told(self, role):
-        """Of each tensor with that role: (address of its module, name, state), and what was said of it."""
+        """For each tensor with that role: (address of its module, name, state), and its recorded properties."""
         for tensor in self.tensors:
             if tensor["role"] == role:
                 module = tensor["nn_module"]
@@ -58,7 +58,7 @@ class Recording:
 
 class Attribution(Case):
     def record_model(self, *options):
-        """What the program prints, and what it wrote of itself."""
+        """The program's output, and the file it wrote about itself."""
         facts = self.folder / "facts.json"
         output = self.record_well(program("model.py", facts), *options).stdout
         return output, json.loads(facts.read_text())
@@ -98,7 +98,7 @@ class Attribution(Case):
             self.assertEqual(dict(told), wanted)
 
     def check_training(self, found, said):
-        """Gradients at steps 1, 2, 3, 4 and 8; states when they are there first."""
+        """Gradients at steps 1, 2, 3, 4 and 8; states when they first exist."""
 
         def owner(name):
             module, _, own = name.rpartition(".")
@@ -138,7 +138,7 @@ class Attribution(Case):
         self.assertEqual(found.names[second], (second, "", "__main__.Other"))
 
     def check_worker(self, found, said, net):
-        """A forked process tells all of it again. First it called a part of the model alone."""
+        """A forked process sends everything again. First it called only a part of the model."""
         self.assertEqual(found.tree(net), {path: tuple(module) for path, module in said["modules"].items()})
         for modules in found.calls(5002):
             self.assertEqual(found.names[modules[-1]][1:], ("layers.1.probe", "__main__.Probe"))

@@ -1,4 +1,4 @@
-"""The autograd nodes and sequence numbers of a recording are those that PyTorch itself names."""
+"""The autograd nodes and sequence numbers of a recording equal PyTorch's own."""
 
 import json
 import sys
@@ -36,14 +36,14 @@ class Autograd(Case):
             event = allocations[places[node["size"]]]
             name, forward_thread = nodes[event["autograd_node"]]
             self.assertEqual((name, threads[event["thread"]]), (node["class"], node["thread"]))
-            if name != "AccumulateGrad":  # which belongs to the parameter, and whoever used that first
+            if name != "AccumulateGrad":  # it belongs to the parameter, and its first user
                 self.assertEqual(forward_thread, node["forward_thread"])
             self.assertIn(node["sequence"], (None, event["node_sequence"]))
             self.assertEqual(event["node_sequence"] == ACCUMULATE_GRAD, name == "AccumulateGrad")
         self.assertTrue({"ScaleBackward", "ShiftBackward", "CheckpointFunctionBackward"} <= {name for name, _ in nodes.values()})
 
     def check_passes(self, said, nodes, threads, allocations, places):
-        """No block of a backward pass is without a node but the gradient of the loss, which its caller makes."""
+        """Every block of a backward pass has a node, except the gradient of the loss, which its caller makes."""
         for before, after in said["passes"]:
             events = allocations[places[before] + 1 : places[after]]
             without = [event for event in events if "autograd_node" not in event]
@@ -90,7 +90,7 @@ class Autograd(Case):
 
     @unittest.skipUnless(has_cuda(), "this PyTorch is built without CUDA")
     def test_on_a_gpu(self):
-        """Where a thread of PyTorch's own runs the nodes."""
+        """Where one of PyTorch's threads runs the nodes."""
         options = ["--gpu", "H200", "--steps", "0", "--format", "json", "-o", str(self.output)]
         done = run([TIDEMARK, "plan", *options, "--", *program("autograd.py", "--device", "cuda")], env=environment())
         self.assertEqual(done.returncode, 0, done.stderr.decode())

@@ -32,7 +32,7 @@ class Control(Case):
         (pause,) = json.loads(self.read("timeline", "--format", "json", self.output))["pauses"]
         times = [event["time_ns"] for event in events if event["kind"] in ("pause", "resume")]
         self.assertEqual([pause["begin_ns"], pause["end_ns"]], times)
-        # Five of the first ten were freed while nobody looked; the last ten were freed and seen.
+        # Five of the first ten were freed unrecorded; the last ten were freed while recorded.
         self.assertEqual(self.device()["end_block_count"], 20)
 
     def test_started_paused(self):
@@ -59,7 +59,7 @@ class Control(Case):
         self.assertEqual(sorted(frees), sequence(3101))
 
     def test_attached_later(self):
-        """What a notebook does: PyTorch is loaded and in use when the collector comes."""
+        """As in a notebook: PyTorch is loaded and in use when the collector is loaded."""
         self.check_attached()
         stacks = {tuple(function.rsplit(".", 1)[-1] for function, _, _ in stack) for stack in self.stacks()}
         in_main = ("<module>", "allocate", "<genexpr>")
@@ -93,7 +93,7 @@ class Control(Case):
         )
 
     def test_a_copy_preloaded_too(self):
-        """Two libraries for the loader: only one of them may record, also when the program then attaches one of them."""
+        """Two libraries for the loader: only one of them may record, even if the program then attaches one of them."""
         copy = shutil.copy(LIBRARY, self.folder / "libcopy.so")
         for options in ([], ["--attach"]):
             done = self.record(program("control.py", *options), "--force", env=environment(LD_PRELOAD=copy))
@@ -103,7 +103,7 @@ class Control(Case):
                 self.assertEqual((done.returncode, self.sizes()), (0, sequence(1001, 3001, 3101)))
 
     def test_a_copy_attached(self):
-        """As if a package brought a copy of its own into a program that is being recorded."""
+        """As if a package loaded its own copy into a program that is being recorded."""
         copy = shutil.copy(LIBRARY, self.folder / "libcopy.so")
         command = ["/usr/bin/env", f"TIDEMARK_LIBRARY={copy}", *program("control.py", "--attach")]
         self.check_once(self.record(command), 2001, 2101, 3001, 3101)

@@ -1,4 +1,4 @@
-"""SIGKILL at any instant, of the program or of the recorder: nothing that came before it is lost, and the other goes on."""
+"""SIGKILL at any instant, of the program or of the recorder: no earlier event is lost, and the other process continues."""
 
 import os
 import random
@@ -15,7 +15,7 @@ SEED = int(os.environ.get("TIDEMARK_TEST_SEED", random.SystemRandom().randrange(
 
 
 def spin(seconds):
-    """Waits for less than the system's clock can sleep."""
+    """Waits for less time than the system's clock can sleep."""
     end = time.perf_counter() + seconds
     while time.perf_counter() < end:
         pass
@@ -32,7 +32,7 @@ class Killed(Case):
         print(f"{self.id()}: TIDEMARK_TEST_SEED={SEED}", file=sys.stderr)
 
     def check_recorded(self, name, lines):
-        """What growing.py said it has allocated is in the recording, in order, and nothing that it did not allocate."""
+        """Allocations printed by growing.py are in the recording, in order, and no others."""
         said = int(lines.splitlines()[-1]) if lines else 0
         if name not in self.recordings():
             self.assertEqual(said, 0, f"{name} is missing")
@@ -113,7 +113,7 @@ class Killed(Case):
             self.check_recorded(names[pid], log.read_bytes())
 
     def start_recorder(self, command, *options):
-        """One that will be killed: what it leaves behind is in the test's folder."""
+        """A recorder that will be killed: its remaining files are in the test's folder."""
         return start(self.record_command(command, *options), env=environment(TIDEMARK_RUNTIME_DIR=str(self.folder)))
 
     def test_recorder_killed(self):
@@ -138,8 +138,8 @@ class Killed(Case):
         self.assertIn("recorder_killed", self.issue_ids())
         self.assertFalse(self.summary()["data_quality"]["complete"])
 
-        # As if the last write had been cut short, which may also have happened: exactly the frame that is cut is gone. It
-        # may be one without events (a sample of the host, say).
+        # As if the last write had been cut short, which may also have happened: exactly the cut frame is lost. It may be one without events (a sample
+        # of the host, for example).
         whole = self.frames("run.tide")
         if "torn_tail" not in self.issue_ids():
             whole.pop()
@@ -152,7 +152,7 @@ class Killed(Case):
         self.assertEqual(left, sizes[: len(left)])
 
     def test_recorder_killed_at_any_instant(self):
-        every, until = 1000, 150_000  # fits into the ring: nothing is dropped, however late the recorder comes
+        every, until = 1000, 150_000  # fits into the ring: nothing is dropped, however late the recorder reads
         for kill in range(max(1, KILLS // 6)):
             with self.subTest(kill=kill):
                 self.output.unlink(missing_ok=True)
@@ -167,12 +167,12 @@ class Killed(Case):
                 ended_before = tidemark.wait() == 0
                 if not self.output.exists() or not self.output.stat().st_size:
                     self.assertFalse(ended_before)
-                    continue  # it was killed before it took the program in
+                    continue  # it was killed before it accepted the program
                 sizes = self.sizes()
                 self.assertEqual(sizes, [4096 + n for n in range(1, len(sizes) + 1)])
                 if not ended_before and "recorder_killed" in self.issue_ids():
                     continue
-                # It had ended, or the recording was complete when it was killed: it had yet to remove its socket.
+                # It had ended, or the recording was complete when it was killed: only its socket was not yet removed.
                 self.assertEqual(len(sizes), until)
                 self.assertEqual(self.summary()["data_quality"], {"complete": True, "issues": []})
 

@@ -1,4 +1,4 @@
-"""`tidemark doctor` says of this machine and this interpreter what they say of themselves."""
+"""`tidemark doctor` reports this machine's and this interpreter's own values."""
 
 import json
 import os
@@ -11,7 +11,7 @@ from driver import PYTHON, TIDEMARK, environment, run
 
 
 def doctor(*command, **variables):
-    """The exit code, and the checks by name: of several the last."""
+    """The exit code, and the checks by name: the last one of each name."""
     done = run([TIDEMARK, "doctor", "--format", "json", *command], env=environment(**variables))
     report = json.loads(done.stdout)
     return done.returncode, {check["name"]: check for check in report["checks"]}

@@ -48,7 +48,7 @@ class Edges(Case):
         self.check_complete()
 
     def test_generations(self):
-        """The sixth and last only frees blocks of its parent's: it gets no file."""
+        """The sixth and last only frees blocks of its parent: it gets no file."""
         output = "".join(f"generation {number}: 5\n" for number in reversed(range(6)))
         self.check("generations", output, *[CHILD] * 5)
         self.assertEqual(self.sizes(), list(range(1000, 1005)))
@@ -97,7 +97,7 @@ class Edges(Case):
 
 
 def state(pid):
-    """One letter for what the process is doing."""
+    """The letter of the process's state."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
     except FileNotFoundError:

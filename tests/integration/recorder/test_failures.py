@@ -1,4 +1,4 @@
-"""What cannot be written must not harm the program: one line says so, it runs to its end, and what was written reads."""
+"""Failed writes must not harm the program: one line reports them, it runs to its end, and the written part is readable."""
 
 import re
 import subprocess
@@ -9,13 +9,13 @@ from driver import PYTHON, Case, environment, program, real_pytorch, run, split_
 UNTIL = 100_000
 GROWING = program("growing.py", "--every", 10_000, "--until", UNTIL)
 EXPECTED = "".join(f"{n}\n" for n in range(10_000, UNTIL + 1, 10_000)).encode()
-# Bytes that the file may have where the disk ends. The frame that no longer fits, of up to 60 KB, is not written.
+# Bytes that the file may have before the disk is full. The frame that no longer fits, of up to 60 KB, is not written.
 DISK = 192 * 1024
 FAILING = [PYTHON, "-c", "import sys, torch; print(torch.ones(10).sum().item()); sys.exit(9)"]
 
 
 def can_mount():
-    """Whether this user may mount a file system, in a name space of its own."""
+    """Whether this user may mount a file system, in its own namespace."""
     probe = ["unshare", "--mount", "--map-root-user", "mount", "-t", "tmpfs", "none", "/mnt"]
     try:
         return subprocess.run(probe, capture_output=True, check=False).returncode == 0
@@ -24,18 +24,18 @@ def can_mount():
 
 
 def limited(limit, command):
-    """`command` with a soft limit of so many bytes a file."""
+    """`command` with a soft limit of this many bytes per file."""
     return ["/bin/sh", "-c", f'ulimit -S -f {limit // 512}; exec "$@"', "sh", *command]
 
 
 class Failures(Case):
     def check_stopped(self, done, reason, limit, name="run.tide"):
-        """The program ended well; one line says why recording stopped; the first events up to there are in the file."""
+        """The program ended well; one line has the reason why recording stopped; the first events up to there are in the file."""
         self.assertEqual((done.returncode, done.stdout), (0, EXPECTED), done.stderr.decode())
         rest, ours = split_stderr(done.stderr)
         self.assertEqual(rest, b"")
         self.assertEqual(len([line for line in ours if re.search(reason, line)]), 1, ours)
-        # Beside that the closing lines: the file, and what to do with it.
+        # Plus the closing lines: the file, and the next command.
         self.assertEqual(len(ours), 3, ours)
         self.assertIn("(stopped early)", ours[1])
         size = (self.folder / name).stat().st_size
@@ -60,7 +60,7 @@ class Failures(Case):
         self.check_ended_by_the_disk()
 
     def test_file_size_limit_of_the_program(self):
-        # It counts for memory that is shared by a file descriptor, too. Python ignores the signal; not everything does.
+        # The limit also applies to memory shared by a file descriptor. Python ignores the signal; not every program does.
         dies = "import signal; signal.signal(signal.SIGXFSZ, signal.SIG_DFL)\n"
         command = [*FAILING[:2], dies + FAILING[2]]
         self.check_not_recorded(run(limited(96 * 1024, self.record_command(command, "--quiet"))), "file size limit")
@@ -125,7 +125,7 @@ class Failures(Case):
         self.check_not_recorded(run(command), "locked: cannot write to this folder: (Permission denied|Read-only file system)")
 
     def test_temporary_folder(self):
-        """The socket's folder is gone afterwards; where it cannot be made, /tmp serves."""
+        """The socket's folder is gone afterwards; if it cannot be made, /tmp is used."""
         temporary = self.folder / "temporary"
         temporary.mkdir()
         look = [PYTHON, "-c", "import os, torch; torch.ones(10); print(os.listdir(os.environ['XDG_RUNTIME_DIR']))"]
@@ -141,7 +141,7 @@ class Failures(Case):
         self.assertIn(120, self.sizes())
 
     def test_only_folder(self):
-        """Where TIDEMARK_RUNTIME_DIR is set, no other folder serves."""
+        """If TIDEMARK_RUNTIME_DIR is set, no other folder is used."""
         only = self.folder / "only"
         only.mkdir()
         look = [PYTHON, "-c", "import os, torch; torch.ones(10); print(os.listdir(os.environ['TIDEMARK_RUNTIME_DIR']))"]

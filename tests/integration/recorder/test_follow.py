@@ -36,7 +36,7 @@ class Unfinished(Case):
 
 class LaterFile(Case):
     def test_a_recording_that_goes_on_in_another_file(self):
-        """A recorder that is this test says so: the file of its process is another one from now on."""
+        """This test acts as the recorder: the file of its process is another one from now on."""
         first, second = self.folder / "first.tide", self.folder / "second.tide"
         first.write_bytes((COMPAT / "v0.1.0.tide").read_bytes()[:-3])
         second.write_bytes((COMPAT / "v0.1.0-samples.tide").read_bytes())
@@ -70,7 +70,7 @@ class Follow(Case):
         read_until(self.recorder.stdout, b"100\n")
         wait_for(self.output.exists, "the recording")
         (self.pid,) = children(self.recorder.pid)
-        # Somebody has to read its lines, or it waits; slowly, so that the recording stays small.
+        # Its lines must be read, or it waits; slowly, so that the recording stays small.
         self.reading = threading.Thread(target=self.read_lines)
         self.reading.start()
 
@@ -87,12 +87,12 @@ class Follow(Case):
         self.reading.join()
 
     def blocks(self, output):
-        """The texts that came one after the other, each below its title."""
+        """The texts in order, each below its title."""
         titles = [line for line in output.decode().splitlines() if line.startswith(f"{self.output}: ")]
         return titles, output.decode().rpartition(titles[-1])[2].strip()
 
     def test_until_it_ends(self):
-        """Follows with and without blocks until the recording ends, and compares with what the file says then."""
+        """Follows with and without blocks until the recording ends, and compares with the file's results."""
         text = self.follow("summary", "--follow", self.output)
         by_pid = self.follow("summary", "--follow", "--pid", self.pid, "--format", "json")
         timeline = self.follow("timeline", "--follow", "--pid", self.pid, "--format", "csv", "--points", "50")
@@ -130,7 +130,7 @@ class Follow(Case):
         self.assertEqual((done.returncode, self.blocks(done.stdout)[1]), (0, last), "of what has ended, the end at once")
 
     def check_terminal(self):
-        """24 rows of 80 columns: all of it in place, and whole once Ctrl-C has come."""
+        """24 rows of 80 columns: everything in place, and complete after Ctrl-C."""
         controller, terminal = pty.openpty()
         self.addCleanup(os.close, controller)
         fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))

@@ -1,4 +1,4 @@
-"""What tensors hold is in the recording whichever stacks are recorded; with both kinds of frames: test_recordings.py."""
+"""Memory held by tensors is in the recording for every kind of stacks; with both kinds of frames: test_recordings.py."""
 
 import unittest
 

@@ -1,4 +1,4 @@
-"""The host's memory in recordings, compared with what the kernel says of the same processes in the same moment."""
+"""The host's memory in recordings, compared with the kernel's values for the same processes at the same moment."""
 
 import json
 import signal
@@ -10,7 +10,7 @@ from pathlib import Path
 from driver import PATIENCE_S, PYTHON, TIDEMARK, Case, environment, memory_group, program, read_until, real_pytorch, run
 
 MIB = 1 << 20
-# The kernel adds up counters of its processors now and then, and Python goes on a little.
+# The kernel sums its per-processor counters only now and then, and Python continues a little.
 TOLERANCE = 8 * MIB
 
 
@@ -53,7 +53,7 @@ class Host(Case):
                 worker = by_pid[pid]
                 self.assertEqual((worker["role"], worker["number"], worker["count"]), ("data_worker", number, 2))
                 self.assertEqual(worker["parent_pid"], said["main"])
-                # Read more rarely: with this sample, or not.
+                # Read less often: in this sample, or not.
                 self.assertLessEqual(worker["private_bytes"] or 0, worker["rss_bytes"])
         text = self.read("ledger", self.output, "--device", "host", "--at", f"{sample['time_ns'] / 1e9 + 0.001:.6f}s").decode()
         self.assertIn(f"DataLoader worker 0 of 2 (pid {workers[0]})", text)
@@ -80,7 +80,7 @@ class Host(Case):
         self.assertIn("its control group had reached its limit of 600.0 MiB", text)
 
     def wait_for_workers(self, pids):
-        """A sample that has them as workers, and all that they hold."""
+        """A sample that has them as workers, with all their memory."""
         deadline = time.monotonic() + PATIENCE_S
         while time.monotonic() < deadline:
             for sample in reversed(self.samples()):

@@ -1,4 +1,4 @@
-"""Host memory that grows and is no tensors: `leaks` says so, and of which process. See host_growth.py."""
+"""Host memory that grows and is not tensors: `leaks` reports it, with the process. See host_growth.py."""
 
 import json
 import re
@@ -12,7 +12,7 @@ SIZES = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
 
 class HostGrowth(Case):
     def grow(self, case):
-        """The first ten lines of `leaks`, and what the program itself says."""
+        """The first ten lines of `leaks`, and the program's own values."""
         done = self.record_well(program("host_growth.py", case), "--force", "--sample-interval", "100ms")
         return "\n".join(self.read("leaks", self.output).decode().splitlines()[:10]), json.loads(done.stdout)["grown_bytes"]
 

@@ -1,5 +1,5 @@
-"""What runs inside a program to name its modules keeps nothing from the program that its signal handlers raise, and nothing of
-it runs where there are audit hooks."""
+"""The script that names a program's modules does not swallow exceptions of the program's signal handlers, and does not
+run with audit hooks."""
 
 import unittest
 

@@ -1,4 +1,4 @@
-"""The flight recorder: only the last part is kept, and written when something happens; otherwise nothing is left."""
+"""The flight recorder: only the last part is kept, and written on a trigger; otherwise nothing remains."""
 
 import json
 import os
@@ -49,7 +49,7 @@ while True:
 """
 
 
-# Each block is allocated by code of its own, which nothing else refers to later.
+# Each block is allocated by separate code, to which nothing else refers later.
 NEW_STACKS = """
 import sys, torch
 alive = [None] * 8
@@ -71,7 +71,7 @@ class Keep(Case):
         return self.device(name)["end_allocated_bytes"]
 
     def check_grown(self, said, name="run.tide"):
-        """The last blocks that growing.py has made are alive, and no others, whatever the window has of their history."""
+        """Exactly the last blocks made by growing.py are alive, whatever the window contains of their history."""
         events = self.events(name)
         sizes = [event["size"] for event in events if event["kind"] == "allocate"]
         last = max(sizes) - 4096
@@ -113,11 +113,11 @@ class Keep(Case):
                 self.assertIn("run.tide: the last ", said[-1])
 
     def check_followed(self, events):
-        """`summary --follow` shows so many events of what is kept, which is named as its dump will be."""
+        """`summary --follow` shows this many events of the kept window, which is named as its dump will be."""
         command = [TIDEMARK, "summary", "--follow", str(self.output), "--format", "json"]
         followed = self.kill_at_end(start([*command, "--interval", "100ms"]))
         seen, count = b"", 0
-        while count < events:  # what is there already is shown before all of it has been read
+        while count < events:  # existing events are shown before all of them have been read
             text, end, seen = read_until(followed.stdout, b"\n}\n", seen).partition(b"\n}\n")
             document = json.loads(text + end)
             self.assertEqual(document["file"], f"{self.output}.kept")
@@ -232,7 +232,7 @@ class Keep(Case):
         self.assertGreater(self.live_bytes(), HOST_LIMIT // 4)
 
     def test_a_full_disk_leaves_what_was_kept(self):
-        """A file limit that the segments fit into, and the dump of all does not."""
+        """A file limit that allows the segments, but not the dump of all."""
         grown = program("growing.py", "--every", EVERY, "--until", 300_000)
         failing = ["sh", "-c", 'ulimit -S -f unlimited; "$@"; exit 3', "sh", *grown]
         command = self.record_command(failing, "--keep", "1MiB")

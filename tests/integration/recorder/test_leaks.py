@@ -1,4 +1,4 @@
-"""What `tidemark leaks` and `patterns` say of retained autograd graphs, against what autograd saves and what the right program takes."""
+"""Results of `tidemark leaks` and `patterns` for retained autograd graphs, compared with autograd's saved tensors and the fixed program."""
 
 import json
 import unittest
@@ -31,11 +31,11 @@ class RetainedGraphs(Case):
         (modules,) = leaks["by"]
         rates = {row["module"]: row["bytes_per_step"] for row in modules["modules"]}
         self.assertAlmostEqual(sum(rates.values()), graph)
-        # What the two large modules make: 256 x 256 numbers of 4 bytes each. Both are saved.
+        # Results of the two large modules: 256 x 256 numbers of 4 bytes each. Both are saved.
         self.assertAlmostEqual(rates["0"], 256 * 256 * 4)
         self.assertAlmostEqual(rates["1"], 256 * 256 * 4)
 
-        # The last graph is there whenever the next step is trained: it counts as freed when that step's optimizer runs.
+        # The last graph is alive whenever the next step is trained: it counts as freed when that step's optimizer runs.
         (advice,) = [advice for advice in device["advice"] if advice["kind"] == "retained_graph"]
         saving = device["peak_allocated_bytes"] - right_device["peak_allocated_bytes"]
         self.assertLessEqual(advice["avoidable_peak_bytes"], saving)

@@ -1,4 +1,4 @@
-"""Programs under seccomp filters and limits of memory: they end as they do when they are not recorded."""
+"""Programs under seccomp filters and limits of memory: they end as they do unrecorded."""
 
 import unittest
 
@@ -46,7 +46,7 @@ class Limits(Case):
         self.end("kill", "never")
 
     def test_little_address_space(self):
-        """What recording maps is small."""
+        """Recording maps little memory."""
         self.end("memory", "before")
         self.assertEqual(self.sizes(), LATER)
         self.assertTrue(self.summary()["data_quality"]["complete"])

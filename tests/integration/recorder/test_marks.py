@@ -1,4 +1,4 @@
-"""What the program marks is in its recording: names, order, and the memory allocated meanwhile."""
+"""The program's marks are in its recording: names, order, and the memory allocated meanwhile."""
 
 import json
 import unittest

@@ -1,4 +1,4 @@
-"""What recording takes of the program's memory."""
+"""The program's memory used by recording."""
 
 import json
 import sys
@@ -15,14 +15,14 @@ class Memory(Case):
         return [{name: ours[name] - theirs[name] for name in theirs} for ours, theirs in zip(recorded, plain)]
 
     def test_bounded_whatever_the_length(self):
-        """All that recording adds to what is resident, and that it is the same after ten times as many events more."""
+        """Resident memory added by recording, which is the same after ten times as many events."""
         short, long = self.measure(20, 200)
         print(f"added bytes: {short} {long}", file=sys.stderr)
         for added in (short, long):
             self.assertLessEqual(added["VmHWM"], 32 << 20)
-        # The ring, which is shared memory, fills its 16 MiB when the recorder gets no processor for a while.
+        # The ring, which is shared memory, fills its 16 MiB if the recorder gets no processor for a while.
         self.assertLessEqual(long["RssShmem"], 17 << 20)
-        # How much of a file is mapped depends on what the system has cached of it.
+        # How much of a file is mapped depends on the system's cache.
         self.assertLessEqual(long["RssAnon"] - short["RssAnon"], 2 << 20)
 
 

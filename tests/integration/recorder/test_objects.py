@@ -1,4 +1,4 @@
-"""Programs that do not import tidemark say which storages are new and who holds them, and are the same afterwards."""
+"""Programs that do not import tidemark report new storages and their holders, and are unchanged afterwards."""
 
 import ast
 import json
@@ -28,13 +28,13 @@ class Asked(Case):
         return ast.literal_eval(self.recorder.stdout.readline().decode())
 
     def connect(self):
-        """As monitors are: the recorder looks for questions as long as somebody reads what it writes."""
+        """Like a monitor: the recorder looks for requests while a reader is connected."""
         reader = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.addCleanup(reader.close)
         reader.connect(str(self.place / "live"))
 
     def ask(self, text, pid=None):
-        """What the program answers, which has to allocate meanwhile."""
+        """The program's answer, for which it has to allocate meanwhile."""
         question = self.place / f"objects.{pid or self.pid}.new"
         question.write_text(text)
         question.rename(question.with_suffix(".question"))
@@ -63,7 +63,7 @@ class Asked(Case):
         self.assertEqual(self.recorder.wait(), 0)
 
     def test_one_program(self):
-        """One after the other: to import PyTorch takes seconds."""
+        """One after the other: importing PyTorch takes seconds."""
         self.check_one_long_call()
         self.connect()
         self.check_until_the_end(self.check_answers())
@@ -83,7 +83,7 @@ class Asked(Case):
         self.assertEqual(list(self.place.glob("objects.*")), [])
 
     def check_until_the_end(self, pid):
-        """A monitor without --duration ends with the program: what that said last is in the report, and when."""
+        """A monitor without --duration ends with the program: its last answer is in the report, with the time."""
         output = self.folder / "end.json"
         options = ("--enable-tracking", "--interval", "0.1", "--pid", str(self.recorder.pid), "--output", output)
         watching = self.kill_at_end(start([TIDEMARK, "leak", *options], env=self.environment))
@@ -94,7 +94,7 @@ class Asked(Case):
             self.tell("keep")
         wait_for(question.exists, "the next question")
         wait_for(lambda: self.tell("work") or answer.exists(), "the next answer")
-        read_by = time.monotonic() + 10  # where the file system does not tell of reading
+        read_by = time.monotonic() + 10  # if the file system does not report reading
         wait_for(lambda: answer.stat().st_atime_ns > answer.stat().st_mtime_ns or time.monotonic() > read_by, "the monitor")
         self.assertEqual(self.tell("ends"), [7])
         self.end()
@@ -113,7 +113,7 @@ class Asked(Case):
         self.assertEqual(before[0], [])
         child = self.tell("fork")
         self.check_answer(child, before=5)
-        return child  # which does what the lines say from now on
+        return child  # it executes the lines from now on
 
 
 if __name__ == "__main__":

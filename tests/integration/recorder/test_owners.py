@@ -1,4 +1,4 @@
-"""Whose memory it is, against what the tensors themselves say."""
+"""Memory by owner, compared with the tensors themselves."""
 
 import json
 import unittest

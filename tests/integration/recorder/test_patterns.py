@@ -1,4 +1,4 @@
-"""What `tidemark patterns` says a change would save is what the changed program saves."""
+"""The saving of a change by `tidemark patterns` is the saving of the changed program."""
 
 import json
 import unittest

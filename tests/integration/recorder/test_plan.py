@@ -1,4 +1,4 @@
-"""What a plan says equals what PyTorch counts on the phantom GPU; what cannot be planned is an error with exit code 2."""
+"""A plan's values equal PyTorch's counters on the phantom GPU; programs that cannot be planned are an error with exit code 2."""
 
 import json
 import os
@@ -37,7 +37,7 @@ class Plan(Case):
 
     @unittest.skipUnless(HAS_CUDA, "this PyTorch is built without CUDA")
     def test_figures_are_those_of_pytorch(self):
-        # A variable that is there for real GPUs says nothing of the planned one.
+        # A variable for real GPUs does not affect the planned one.
         options = ("--gpu", "h100-80gb", "--memory", "24GiB", "--steps", "0", "--format", "json")
         done = self.plan(*options, CUDA_VISIBLE_DEVICES="1,2")
         self.assertEqual(done.returncode, 0, done.stderr)
@@ -49,11 +49,11 @@ class Plan(Case):
         self.assertEqual(said["listed"], f"NVIDIA H100 80GB HBM3, {24 << 10} MiB\n")
         # Without the stand-ins it would name no GPU: these are the bytes of "tidemark-phanto" and 0.
         self.assertEqual(said["visible"], "GPU-74696465-6d61-726b-2d70-68616e746f00")
-        # Weights, gradients and two moments of 4 * (1024 * 1024 + 1024) parameters at least.
+        # At least weights, gradients and two moments of 4 * (1024 * 1024 + 1024) parameters.
         self.assertGreater(said["allocated"], 4 * 4 * 4 * (1024 * 1024 + 1024))
         self.assertEqual((plan["fits"], plan["gpu"], plan["memory_bytes"], plan["exit_code"]), (True, "H100-80GB", 24 * GIB, 0))
         self.assertEqual((plan["steps"], plan["stopped"], device["steps"]), (3, False, 3))
-        self.assertFalse(plan["context_measured"])  # that of an H200 is taken
+        self.assertFalse(plan["context_measured"])  # an H200's is used
         self.assertEqual(device["device_used_bytes"], said["reserved"] + plan["context_bytes"] + device["driver_bytes"])
         self.assertEqual(device["headroom_bytes"], 24 * GIB - device["device_used_bytes"])
         self.assertEqual((plan["read_count"], plan["unanswered_functions"]), (1, []))
@@ -62,7 +62,7 @@ class Plan(Case):
         self.check_tensors()
 
     def check_tensors(self):
-        """Every tensor of the model on the GPU is told, and is a block at that time."""
+        """Every tensor of the model on the GPU is recorded, and is a block at that time."""
         told = [fields for kind, fields in self.dump() if kind == "tensor" and fields["device"] == "cuda:0"]
         size = {
             role: sum(tensor["bytes"] for tensor in told if tensor["role"] == role)
@@ -111,7 +111,7 @@ class Plan(Case):
         self.assertIn(
             "CUDA out of memory. Tried to allocate 128.00 MiB. GPU 0 has a total capacity of 2.00 GiB", done.stderr.decode()
         )
-        self.assertIn("planned.py:66", text)  # what held the memory
+        self.assertIn("planned.py:66", text)  # the holder of the memory
         failure = json.loads(self.read("explain", "--format", "json", self.output))["failures"][0]
         self.assertEqual(failure["capacity_bytes"], 2 * GIB)
 
@@ -127,7 +127,7 @@ class Plan(Case):
 
     @unittest.skipUnless(HAS_CUDA, "this PyTorch is built without CUDA")
     def test_host_memory_that_pytorch_cannot_get(self):
-        # More than a process has addresses for, so whatever the machine has.
+        # More than a process has addresses for, on any machine.
         done = self.plan(command=[PYTHON, "-c", "import torch; torch.empty(1 << 47, dtype=torch.uint8)"])
         self.assert_error(
             done, "failed with exit code 1 before the plan was complete; PyTorch could not allocate 128.0 TiB of host memory"
@@ -177,7 +177,7 @@ class Plan(Case):
 
     @unittest.skipUnless(HAS_CUDA, "this PyTorch is built without CUDA")
     def test_what_a_program_that_does_not_fit_needs(self):
-        """It is what a plan on a larger GPU uses. A program that runs to its end is not run twice."""
+        """It is the use of a plan on a larger GPU. A program that runs to its end is not run twice."""
         (device,) = json.loads(self.plan("--steps", "1", "--format", "json").stdout)["devices"]
         small = ("-f", "--memory", f"{device['device_used_bytes'] - (8 << 20)}")
         done = self.plan(*small, "--steps", "1")
@@ -209,7 +209,7 @@ class Plan(Case):
 
     @unittest.skipUnless(HAS_CUDA, "this PyTorch is built without CUDA")
     def test_a_gpu_described_in_a_file(self):
-        """What the phantom's driver says of itself is the profile that it was started with."""
+        """The phantom's driver reports the profile that it was started with."""
         profile = (
             self.read("devices", "--profile", "RTX-4090")
             .replace(b"memory = 25250627584", b"memory = 8GiB")
@@ -230,7 +230,7 @@ class Plan(Case):
 
     @unittest.skipUnless(HAS_CUDA, "this PyTorch is built without CUDA")
     def test_without_a_recording_the_program_does_not_run(self):
-        os.mkfifo(self.output)  # which is no recording; without the phantom GPU the program could take a real one
+        os.mkfifo(self.output)  # it is not a recording; without the phantom GPU the program could use a real one
         self.assert_error(self.plan("--force", command=[PYTHON, "-c", "print('ran')"]), "the program does not run")
 
     def test_nothing_is_left_in_the_temporary_folder(self):

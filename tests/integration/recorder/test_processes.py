@@ -1,4 +1,4 @@
-"""Recording changes nothing, however a program starts and ends, and whether or not it is one with PyTorch."""
+"""Recording changes nothing, however a program starts and ends, with or without PyTorch."""
 
 import functools
 import re

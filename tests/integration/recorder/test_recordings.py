@@ -1,4 +1,4 @@
-"""What is in the recordings of real programs: what their tensors hold, the process, its ranks."""
+"""Content of the recordings of real programs: memory held by their tensors, the process, its ranks."""
 
 import json
 import os
@@ -26,7 +26,7 @@ class Recordings(Holding):
         self.assertEqual((process["rank"], process["local_rank"], process["world_size"]), (None, None, None))
 
     def test_torchrun(self):
-        # -r and -t: that of PyTorch 1.13 cannot read its own defaults ("0") on Python 3.11; rank 9 does not exist.
+        # -r and -t: torchrun of PyTorch 1.13 cannot read its own defaults ("0") on Python 3.11; rank 9 does not exist.
         # A port of its own: the usual one may be in use, and --standalone takes no other there.
         launch = [PYTHON, "-m", "torch.distributed.run", "--nproc_per_node", "2", "-r", "9:1", "-t", "9:1"]
         meeting = ["--rdzv_backend", "c10d", "--rdzv_endpoint", "localhost:0"]

@@ -1,4 +1,4 @@
-"""Recording changes nothing in programs with threads, signals and several processes, whatever the version of PyTorch."""
+"""Recording changes nothing in programs with threads, signals and several processes, for every version of PyTorch."""
 
 import unittest
 

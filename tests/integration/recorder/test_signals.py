@@ -46,7 +46,7 @@ class Signals(Case):
                 self.assertIn(800, self.sizes(), "what the handler allocated")
 
     def test_not_handled_by_the_program(self):
-        # Python turns SIGINT into KeyboardInterrupt, says so and dies of SIGINT.
+        # Python turns SIGINT into KeyboardInterrupt, prints it and dies of SIGINT.
         for number, code in ((signal.SIGINT, -signal.SIGINT), (signal.SIGTERM, -signal.SIGTERM), (signal.SIGUSR1, -10)):
             with self.subTest(number.name):
                 waiting = "import threading, torch; torch.ones(5); print('ready', flush=True); threading.Event().wait(60)"

@@ -1,4 +1,4 @@
-"""The recorded stacks are what Python itself says they are; native frames are PyTorch's; an unknown Python is said so."""
+"""The recorded stacks equal Python's own; native frames are PyTorch's; an unknown Python is reported."""
 
 import json
 import os
@@ -17,7 +17,7 @@ DEEPEST = int(re.search(r"kMaxFrames = (\d+);", LAYOUT.read_text())[1])
 
 class Stacks(Case):
     def record_stacks(self, mode):
-        """What stacks.py saw, and what was recorded: {size: frames}. The file's name is not ASCII either."""
+        """The stacks seen by stacks.py, and the recorded ones: {size: frames}. The file's name is not ASCII either."""
         script = shutil.copy(PROGRAMS / "stacks.py", self.folder / "größe_测试.py")
         utf8 = environment(PYTHONUTF8="1")
         said = json.loads(self.record_well([PYTHON, script], "--stacks", mode, env=utf8).stdout)
@@ -51,7 +51,7 @@ class Stacks(Case):
         for size, stack in recorded.items():
             native = [re.sub(r"\.so.*", "", os.path.basename(file)) for function, file, _ in stack if function is None]
             with self.subTest(size=size):
-                # Below Python's frames; innermost the allocator, outermost what Python called.
+                # Below Python's frames; innermost the allocator, outermost the function that Python called.
                 self.assertEqual([frame[0] for frame in stack[-len(native) :]], [None] * len(native))
                 self.assertEqual(native[-1], "libc10")
                 self.assertLess(native.index("libtorch_python"), native.index("libtorch_cpu"))
@@ -70,7 +70,7 @@ class Stacks(Case):
         self.assertIn("at::_ops::empty_memory_format::call(", names)
 
     def test_unknown_python(self):
-        """A copy of the interpreter that says it is 3.77: events come without stacks, and the summary says why."""
+        """A copy of the interpreter with version 3.77: events have no stacks, and the summary has the reason."""
         where = "import sys, sysconfig; print(sys._base_executable, sysconfig.get_config_var('LIBDIR'), sys.base_prefix)"
         executable, libraries, prefix = run([PYTHON, "-c", where]).stdout.decode().split()
         version = run([PYTHON, "-c", "import platform; print(platform.python_version())"]).stdout.decode().strip()
@@ -78,13 +78,13 @@ class Stacks(Case):
         shared = Path(libraries, f"libpython{sys.version_info[0]}.{version.split('.')[1]}.so.1.0")
         original = shared if shared.exists() and shared.name in run(["ldd", executable]).stdout.decode() else Path(executable)
         copy = self.folder / original.name
-        # Linkers let one string be the end of another, hence no look at what is before it.
+        # Linkers let one string be the end of another, so the bytes before it are not checked.
         copy.write_bytes(original.read_bytes().replace(f"{version}\0".encode(), f"{unknown}\0".encode()))
         copy.chmod(0o755)
         path = run([PYTHON, "-c", "import sys; print(':'.join(filter(None, sys.path)))"]).stdout.decode().strip()
         variables = {"PYTHONHOME": prefix, "PYTHONPATH": path}
         if original == shared:
-            variables["LD_PRELOAD"] = str(copy)  # its name is the one that the program asks for
+            variables["LD_PRELOAD"] = str(copy)  # the program opens it by this name
         interpreter = PYTHON if original == shared else copy
         look = "import sys, torch; torch.ones(10); print(sys.version.split()[0])"
         done = self.record_well([interpreter, "-c", look], "--stacks", "both", env=environment(**variables))

@@ -1,4 +1,4 @@
-"""The largest value that fits is the one that plans of their own say; a sweep runs each configuration once, and goes on."""
+"""The largest value that fits equals that of separate plans; a sweep runs each configuration once, and resumes."""
 
 import csv
 import json
@@ -99,7 +99,7 @@ class Phantom(Sweeping):
             if batch == "3":
                 self.assertIn("RuntimeError: three is too many", row["result"]["failure"])
                 continue
-            # The recording of the trial says the same; weights and gradients are 8 layers of width * width and width floats.
+            # The recording of the trial has the same values; weights and gradients are 8 layers of width * width and width floats.
             totals = self.device(f"sweep/{row['folder']}/recording.tide", "cuda:0")
             self.assertEqual(row["result"]["peak_allocated_bytes"], totals["peak_allocated_bytes"])
             self.assertGreater(totals["peak_allocated_bytes"], 8 * 4 * (int(width) ** 2 + int(width)))

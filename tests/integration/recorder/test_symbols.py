@@ -1,4 +1,4 @@
-"""The hooks have the names under which this PyTorch calls the functions they stand in for: most are called by every
+"""The hooks have the names under which this PyTorch calls the replaced functions: most are called by every
 program here, but not what a GPU without memory calls."""
 
 import ctypes

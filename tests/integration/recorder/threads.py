@@ -14,7 +14,7 @@ def work(number, inbox, outbox):
     total = 0
     for i in range(TENSORS):
         outbox.put(torch.full((64 + number, 16), i))
-        received = inbox.get()  # of another thread; freed here, by the next assignment
+        received = inbox.get()  # from another thread; freed here, by the next assignment
         total += received.sum().item()
     sums[number] = total
 

@@ -1,4 +1,4 @@
-"""One step of a small model on the first GPU: what it takes grows with the batch and with the width.
+"""One step of a small model on the first GPU: its memory grows with the batch and with the width.
 
 --fail raises an error if the batch is 3. --grad-checkpointing recomputes the activations of both halves of the model.
 """
@@ -21,7 +21,7 @@ torch.set_num_threads(1)
 
 
 class Keeps(torch.autograd.Function):
-    """Keeps so many Python objects for the backward pass that giving them back takes longer than the rest of the program."""
+    """Keeps so many Python objects for the backward pass that freeing them takes longer than the rest of the program."""
 
     @staticmethod
     def forward(ctx, x):
@@ -41,5 +41,5 @@ if args.grad_checkpointing:
 else:
     model(data).sum().backward()
 optimizer.step()
-# The interpreter ends in the moment after backward(), with a thread of PyTorch's that still gives back Python objects.
+# The interpreter ends right after backward(), while a thread of PyTorch still frees Python objects.
 Keeps.apply(model(data).sum()).backward()

@@ -1,7 +1,7 @@
 """Trains a small model on the CPU until its stdin ends, and keeps a score of each step with its graph.
 
 First it prints, as JSON, how many bytes its parameters, their gradients and the optimizer's state have, in all and by module,
-and the line that leaks: what monitors of the recording have to show.
+and the line that leaks, for comparison with monitors of the recording.
 """
 
 import inspect
@@ -12,7 +12,7 @@ import sys
 import torch
 from torch import nn
 
-SETTLED = 40  # steps, before it says what it has
+SETTLED = 40  # steps before it prints its values
 
 
 class Net(nn.Module):
@@ -52,7 +52,7 @@ for step in range(1_000_000):
     loss.backward()
     adam.step()
     adam.zero_grad(set_to_none=False)
-    kept.append(net(tokens).mean())  # no backward pass frees what it was made from
+    kept.append(net(tokens).mean())  # no backward pass frees its graph
     if step == SETTLED:
         print(json.dumps(answer()), flush=True)
     if step >= SETTLED and select.select([sys.stdin], [], [], 0.05)[0]:

@@ -1,6 +1,6 @@
 """tidemark interactive and top in a real terminal, with a driver whose devices are scripted.
 
-terminal_test.py TIDEMARK FAKES_NVML_FOLDER PYTHON       PYTHON: one with PyTorch, for a program that is recorded; "" for none
+terminal_test.py TIDEMARK FAKES_NVML_FOLDER PYTHON       PYTHON: one with PyTorch, for the recorded program; "" for none
 """
 
 import fcntl
@@ -145,7 +145,7 @@ class FullScreenTest(Case):
         terminal.wait_for("71 columns", gone="GPU 0")
         terminal.resize(100, 17)
         terminal.wait_for("100 columns and 17 rows")
-        terminal.resize(12, 3)  # nothing fits: what fits is there, and keys work
+        terminal.resize(12, 3)  # nothing fits completely: the visible part is shown, and keys work
         terminal.wait_for("This", gone="q quit")
         terminal.resize(200, 60)
         screen = terminal.wait_for("GPU 0: Fake H100", "q quit", gone="columns")
@@ -186,7 +186,7 @@ class FullScreenTest(Case):
     def test_keys_work_while_a_driver_does_not_answer(self):
         script = self.script.read_text()
         self.script.unlink()
-        os.mkfifo(self.script)  # the driver waits for what is written to it
+        os.mkfifo(self.script)  # the driver waits for writes to it
         terminal = self.terminal(80, 24)
         self.start(terminal)
         terminal.wait_for("Waiting for the GPU driver")
@@ -251,7 +251,7 @@ class FullScreenTest(Case):
 
 
 class RecordedTest(Case):
-    """A training that is recorded: each view shows what the program says of itself."""
+    """A recorded training: each view shows the program's own values."""
 
     @classmethod
     def setUpClass(cls):
@@ -259,7 +259,7 @@ class RecordedTest(Case):
             raise unittest.SkipTest("TIDEMARK_TEST_PYTHONS is empty: there is no program to record")
         cls.runtime = tempfile.TemporaryDirectory(prefix="tidemark-terminal-run-")
         cls.addClassCleanup(cls.runtime.cleanup)
-        # Recorders of others on this machine are not found from there.
+        # Other recorders on this machine are not found from there.
         cls.places = {"TIDEMARK_RUNTIME_DIR": cls.runtime.name}
         command = [TIDEMARK, "run", "-q", "-o", f"{cls.runtime.name}/run.tide", "--", PYTHON, str(WATCHED)]
         cls.program = subprocess.Popen(
@@ -284,7 +284,7 @@ class RecordedTest(Case):
         return {re.split(r" {2,}", row)[-1]: row for row in rows}
 
     def rows_between_steps(self, terminal, categories):
-        """Those of categories, once these have the sizes that the program has said: within a step there are more gradients."""
+        """The rows of categories, once they have the sizes printed by the program: within a step there are more gradients."""
 
         def said(rows):
             return all(rows[name].startswith(self.sizes(self.said[name])) for name in categories)
@@ -345,7 +345,7 @@ class RecordedTest(Case):
                 self.assertIn(name, done.stdout)
             return done.stdout
 
-        # Each answer is of one moment: within a step there are more gradients than the program has said, or fewer.
+        # Each answer is of one moment: within a step there are more gradients than in the program's values, or fewer.
         rows = [
             re.compile(rf"(?m)^ *{re.escape(self.sizes(self.said[name]))} .* {name}$")
             for name in ("parameter", "gradient", "optimizer state")

@@ -1,15 +1,15 @@
-"""A terminal to run programs in: a window of tmux, with what it shows as text and keys as they are typed."""
+"""A terminal to run programs in: a window of tmux, with its screen as text and keys as typed."""
 
 import subprocess
 import tempfile
 import time
 from pathlib import Path
 
-DEADLINE = 60.0  # seconds; only what never happens takes so long
+DEADLINE = 60.0  # seconds; reached only on failure
 
 
 def until(look, done, what):
-    """What `look()` returns, once `done` of it is true: it is asked again and again. Fails with `what` was waited for."""
+    """The result of `look()`, once `done` of it is true; it is called repeatedly. Fails with `what` was waited for."""
     end = time.monotonic() + DEADLINE
     while not done(seen := look()):
         assert time.monotonic() < end, f"waited for {what}:\n{seen}"
@@ -18,7 +18,7 @@ def until(look, done, what):
 
 
 class Terminal:
-    """A window with a shell in it. One server of tmux for each, so that tests do not meet."""
+    """A window with a shell in it. One tmux server for each, so that tests are independent."""
 
     def __init__(self, width, height, environment):
         self.folder = tempfile.TemporaryDirectory(prefix="tidemark-terminal-")
@@ -57,7 +57,7 @@ class Terminal:
         return self._tmux("display-message", "-p", "#{" + what + "}").strip()
 
     def wait_for(self, *texts, gone=None):
-        """Until the screen has all of these texts, and `gone` no more. The screen."""
+        """Waits until the screen has all of these texts, and `gone` no more. Returns the screen."""
 
         def done(screen):
             return all(text in screen for text in texts) and (gone is None or gone not in screen)

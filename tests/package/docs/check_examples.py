@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Runs the commands of documentation pages, and compares what they print with what stands there.
+"""Runs the commands of documentation pages, and compares their output with the pages.
 
     TIDEMARK_BUILD=build/release tests/package/docs/check_examples.py docs/scenarios/leak.md [--update]
 
 A block that begins with ```console has commands behind `$ ` and their output below; a line `...` stands for any lines, and
 `...` within a line for any part of it. The commands of a page run one after the other in an empty folder that has the
-repository's examples/ and tests/. What differs from run to run (times, dates, process ids, versions, addresses, differences
+repository's examples/ and tests/. Values that differ from run to run (times, dates, process ids, versions, addresses, differences
 in percent) may differ, and so may spaces. `python` is this interpreter, or with the comment `<!-- python: cuda -->` at the
 page's top the one in TIDEMARK_PHANTOM_PYTHON, for the phantom GPU. A page with `<!-- attempts: 3 -->` that differs is run again,
-so many times at most: threads of PyTorch let go of a tensor a moment earlier or later, which a rounded size may show. --update
-puts what was printed into the page where it differs; output that ends with a line `...` there keeps its number of lines.
+so many times at most: threads of PyTorch release a tensor a moment earlier or later, which a rounded size may show. --update
+replaces differing output in the page; output that ends with a line `...` there keeps its number of lines.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Builds the site, where a broken link or anchor is an error, and checks that its pages load nothing from elsewhere and
+"""Builds the site, in which a broken link or anchor is an error, and checks that its pages load nothing from elsewhere and
 that the reference of the Python package has each public name once.
 """
 
@@ -43,7 +43,7 @@ def from_elsewhere(site: Path) -> list[str]:
 
 
 def reference_problems(site: Path) -> list[str]:
-    """Public names that are not once in the reference."""
+    """Public names that do not appear exactly once in the reference."""
     sys.path.insert(0, str(ROOT / "python"))
     from tidemark._exports import EXPORTS
 
@@ -54,7 +54,7 @@ def reference_problems(site: Path) -> list[str]:
 
 def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
-        # Not --quiet: warnings would not be counted then, and it is these that are errors here.
+        # Not --quiet: warnings would not be counted then, and they are errors here.
         command = [sys.executable, "-B", "-m", "mkdocs", "build", "--strict", "--site-dir", folder]
         done = subprocess.run(command, cwd=ROOT, env={**os.environ, "NO_MKDOCS_2_WARNING": "1"})
         if done.returncode != 0:

@@ -6,7 +6,7 @@ function(run)
   set(output "${output}" PARENT_SCOPE)
 endfunction()
 
-# The whole list: nothing but what others are meant to use.
+# The whole list: only files that others may use.
 file(REMOVE_RECURSE ${PREFIX} ${CONSUMER_BUILD})
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${PREFIX})
 file(GLOB_RECURSE installed RELATIVE ${PREFIX} ${PREFIX}/*)

@@ -1,4 +1,4 @@
-"""Prints the folder of PyTorch's CMake package where NVIDIA's runtime and headers are there too.
+"""Prints the folder of PyTorch's CMake package, if NVIDIA's runtime and headers are installed too.
 
 Does not import PyTorch, which takes seconds.
 """

@@ -1,4 +1,4 @@
-"""scripts/check_includes.py finds what breaks the rules, where it is, and nothing else."""
+"""scripts/check_includes.py finds all violations of the rules, with their places, and nothing else."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""scripts/pytorch_suites.py compares every test, also behind one in which the process dies. No PyTorch and no Tidemark are needed."""
+"""scripts/pytorch_suites.py compares every test, also after one in which the process dies. No PyTorch and no Tidemark are needed."""
 
 import subprocess
 import sys
@@ -7,7 +7,7 @@ import unittest
 from pathlib import Path
 
 SCRIPT = Path(__file__).resolve().parents[3] / "scripts" / "pytorch_suites.py"
-# Stands in for tidemark: runs the program, which can see that it is recorded.
+# Replaces tidemark: runs the program, which can see that it is recorded.
 TIDEMARK = """#!/bin/sh
 while [ "$1" != -- ]; do shift; done
 shift
@@ -21,7 +21,7 @@ class PytorchSuites(unittest.TestCase):
         """Exit code and output for a suite of one class, whose tests are given as name="body"."""
         with tempfile.TemporaryDirectory() as folder:
             root = Path(folder)
-            (root / "expecttest.py").touch()  # what PyTorch's test library would need
+            (root / "expecttest.py").touch()  # a dependency of PyTorch's test library
             bodies = [f"    def test_{name}(self):\n        {body}\n" for name, body in tests.items()]
             (root / "suite.py").write_text(HEADER + "".join(bodies))
             (root / "tidemark").write_text(TIDEMARK)

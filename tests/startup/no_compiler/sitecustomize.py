@@ -1,7 +1,7 @@
-"""As ../sitecustomize.py, for programs that compile nothing: they start in half of the time. What PyTorch imports for its
-compiler alone is imported here when a program asks for more of it than those do. Optimizers import torch._dynamo when they are
-made, the compiler with all that it needs; PyTorch itself imports torch.export, and in torch._meta_registrations what the meta
-device and fake tensors need beyond C++: an operation that misses that raises NotImplementedError.
+"""As ../sitecustomize.py, for programs that compile nothing: they start in half of the time. Modules that PyTorch imports only for its
+compiler are imported here when a program uses more of them than such programs do. Optimizers import torch._dynamo when they are
+made, the compiler with all that it needs; PyTorch itself imports torch.export, and in torch._meta_registrations the Python code of
+the meta device and fake tensors: an operation without it raises NotImplementedError.
 """
 
 import importlib
@@ -13,7 +13,7 @@ from pathlib import Path
 
 
 class Postponed(types.ModuleType):
-    """A module of torch, until something of it is needed."""
+    """A module of torch, loaded when something of it is needed."""
 
     def begin(self):
         pass
@@ -31,14 +31,14 @@ class Postponed(types.ModuleType):
 
 class MetaRegistrations(Postponed):
     def begin(self):
-        """What PyTorch does in its place where nothing else is needed of it: it lets programs make a torch.Generator."""
+        """Replaces PyTorch's own code: allows programs to make a torch.Generator."""
         core = sys.modules["torch._C"]
         if hasattr(core, "_set_generator_metaclass"):
             core._set_generator_metaclass(importlib.import_module("torch._custom_class_base").CustomClassBaseMeta)
 
 
 class Dynamo(Postponed):
-    # What torch.distributed, DistributedDataParallel, checkpoint and transformers ask of it where nothing is compiled.
+    # The attributes that torch.distributed, DistributedDataParallel, checkpoint and transformers use without compiling.
     trace_rules = types.SimpleNamespace(clear_lru_cache=lambda: None)
     utils = types.SimpleNamespace(get_optimize_ddp_mode=lambda: "ddp_optimizer")
     config = types.SimpleNamespace(error_on_nested_fx_trace=True)
@@ -65,7 +65,7 @@ class Dynamo(Postponed):
 
 
 class Finder:
-    """Of the postponed modules, where Python looks first."""
+    """Finds the postponed modules first on the path."""
 
     def __init__(self):
         self.kinds = {
@@ -76,7 +76,7 @@ class Finder:
         }
 
     def find_spec(self, name, path=None, target=None):
-        kind = self.kinds.pop(name, None)  # the second time it is meant
+        kind = self.kinds.pop(name, None)  # the second time it is really imported
         if kind is None:
             return None
         spec = importlib.util.spec_from_loader(name, Loader(kind), is_package=True)
