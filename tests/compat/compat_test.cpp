@@ -1,5 +1,5 @@
-// Every recording kept here must read as it did on the day of its release. What is expected was written by
-// read_tide.py, which shares nothing with the C++ reader but docs/format.md.
+// Every recording kept here must read as it did on the day of its release. The expected values were written by
+// read_tide.py, which shares only docs/format.md with the C++ reader.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -138,13 +138,13 @@ Json fields_json(const SlowDriverCall& call) {
   return {5, {call.time_ns, call.duration_ns}};
 }
 
-/// As it stands in the file: -1 where it is not known.
+/// As stored in the file: -1 if unknown.
 template <typename Number>
 Json number(const std::optional<Number>& value) {
   return value.value_or(-1);
 }
 
-/// The tables as read_tide.py prints them; losses are compared apart, since the C++ reader adds equal ones up.
+/// The tables as printed by read_tide.py; losses are compared separately, because the C++ reader adds equal ones up.
 Json tables_json(const Definitions& all) {
   const ProcessInfo& process = all.process;
   Json json;
@@ -222,7 +222,7 @@ Json state_json(const RecordingState& state) {
           addresses_json(state.recent)};
 }
 
-/// What a reader gets that begins at a state frame is the same as for one that has read all.
+/// A reader that begins at a state frame gets the same as one that has read everything.
 void expect_the_rest_behind(const std::filesystem::path& path,
                             const std::vector<std::pair<std::uint64_t, std::size_t>>& states,
                             const std::vector<Json>& events) {
@@ -250,7 +250,7 @@ TEST_P(Compat, ReadsAsOnTheDayOfItsRelease) {
   reader.observe_samples([&](const SampleRecord& record) {
     samples.push_back(std::visit([](const auto& sample) { return fields_json(sample); }, record));
   });
-  std::vector<std::pair<std::uint64_t, std::size_t>> states;  // where they are, and how many events are before
+  std::vector<std::pair<std::uint64_t, std::size_t>> states;  // their offsets, and the number of events before
   Json totals = Json::array();
   Json state = Json::array();
   Frame frame;
@@ -314,7 +314,7 @@ std::vector<std::filesystem::path> recordings() {
   return found;
 }
 
-// Without any recording the suite is not instantiated, and GoogleTest fails for that.
+// Without a recording the suite is not instantiated, which GoogleTest reports as a failure.
 INSTANTIATE_TEST_SUITE_P(Releases, Compat, ::testing::ValuesIn(recordings()), [](const auto& parameter) {
   std::string name = parameter.param.stem().string();
   for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) != 0 ? c : '_';

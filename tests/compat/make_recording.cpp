@@ -140,7 +140,7 @@ class Maker {
   std::uint64_t reserved_ = 0;
 };
 
-/// Samples of every kind, with what is known and what is not, in two frames around an event.
+/// Samples of every kind, with known and unknown values, in two frames around an event.
 void write_samples(TraceWriter& writer) {
   writer.sample(SampledDevice{"nvidia", 3, {}, 0, "NVIDIA H100 80GB HBM3", "GPU-5f1d", "0000:65:00.0", 85'520'809'984});
   writer.sample(SampledDevice{"nvidia", 1, 2, {}, "MIG 1g.10gb", "MIG-77", "", {}});
@@ -172,7 +172,7 @@ void write_samples(TraceWriter& writer) {
   (void)writer.finish({3'000, true});
 }
 
-/// Segments that are given back with no block, on two devices; page-locked memory of the host.
+/// Segments released without a block, on two devices; page-locked memory of the host.
 void write_release(TraceWriter& writer) {
   const ThreadId thread = writer.thread({4242, "python"});
   const auto make = [&](std::uint64_t time_ns, EventKind kind, Device device, std::uint64_t address,
@@ -203,11 +203,11 @@ void write_release(TraceWriter& writer) {
   (void)writer.event(make(4'500, EventKind::free, {DeviceType::cuda_host, 0}, 0x7f00'0000'0000, 0));
   add(make(5'000, EventKind::free, kFirst, 0x7000'0000'0000, 0), 0, 2 * kMiB);
   add(make(6'000, EventKind::release, kFirst, 0, 0), 0, 0);
-  add(make(7'000, EventKind::free, kFirst, 0x7777'0000'0000, 0), 0, 0);  // of a block from before
+  add(make(7'000, EventKind::free, kFirst, 0x7777'0000'0000, 0), 0, 0);  // of a block allocated before
   (void)writer.finish({7'000, true});
 }
 
-/// The host by what holds it, and a process that was killed for lack of it; what is known and what is not.
+/// The host's memory by part, and a process killed for lack of it; known and unknown values.
 void write_host(TraceWriter& writer) {
   HostSample usage{1'000, 10, 9, 3, 30, 20, 40, 50, 1};
   std::uint64_t bytes = 100;
@@ -245,7 +245,7 @@ void write_host(TraceWriter& writer) {
   (void)writer.finish({3'000, true});
 }
 
-/// A totals and a state frame as a writer makes them after some thousand events, here after a few: frames by hand.
+/// A totals and a state frame, which a writer makes after some thousand events, here after a few: frames by hand.
 class Checkpointed {
  public:
   bool write(const char* path) {

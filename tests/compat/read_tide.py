@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Reads a recording with nothing but docs/format.md in hand: prints it as JSON. A check on that page and on the C++ reader.
+"""Reads a recording using only docs/format.md: prints it as JSON. Checks that page and the C++ reader.
 
-Standard library only; zstd through ctypes. Not fast, and it trusts what it reads beyond the checks the page asks for.
+Standard library only; zstd through ctypes. Not fast, and makes only the checks that the page requires.
 """
 
 import ctypes
@@ -274,7 +274,7 @@ class Recording:
         return event
 
     def read_attribution(self, event, sequences=None, nodes=None, node_sequences=None):
-        """A column that is left out is all 0: as the last one was, for numbers that are differences."""
+        """An omitted column is all 0: equal to the previous value, for numbers that are differences."""
         if sequences is not None:
             self.sequence = (self.sequence + sequences.zigzag()) & MASK
         if self.sequence != 0:

@@ -1,5 +1,5 @@
-// Fuzz target of everything that is made of a recording: all analyses in all their formats, the page, and all exports.
-// Whatever the bytes, each ends with a result or an error, and JSON is JSON.
+// Fuzz target of everything made from a recording: all analyses in all their formats, the page, and all exports. For
+// any bytes, each ends with a result or an error, and JSON output is valid.
 #include <unistd.h>
 
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace {
 using namespace tidemark;
 using tidemark::testing::require;
 
-/// Of this process, in memory where there is such a place. Removed at the end.
+/// A file of this process, in a memory file system if there is one. Removed at the end.
 class File {
  public:
   ~File() {

@@ -1,7 +1,7 @@
-// Any bytes as .eh_frame_hdr and .eh_frame: the unwinder must read nothing outside them and come to an end.
+// Any bytes as .eh_frame_hdr and .eh_frame: the unwinder must read nothing outside them and terminate.
 //
-// Input: 8 bytes of a target address, then the section. Valid tables are hard to hit by chance, so the bytes are also
-// run as call frame instructions and as an expression of their own.
+// Input: 8 bytes of a target address, then the section. Random mutations rarely produce valid tables, so the bytes are
+// also run as call frame instructions and as an expression.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

@@ -1,5 +1,5 @@
-// Fuzz target of the readers of ELF files: names of functions by addresses, and what a library of PyTorch's needs, for
-// which stand-ins are written. Whatever the bytes, reading them comes to an end, and errors name the file or say why.
+// Fuzz target of the readers of ELF files: function names by address, and the symbols that a PyTorch library needs, for
+// which stand-ins are written. For any bytes, reading terminates, and errors name the file or the reason.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@ using tidemark::testing::require;
 
 constexpr std::uint64_t kAddresses = 64;  // the first ones, and as many spread over the file
 
-/// A folder like that of PyTorch with one library, in memory where there is such a place.
+/// A folder like PyTorch's with one library, in a memory file system if there is one.
 class Folder {
  public:
   Folder() {

@@ -1,6 +1,6 @@
-// Fuzz target of history files: whatever the bytes, reading them comes to an end and leaves them as they are, errors
-// name the file, and what is accepted is within bounds. A monitor that is told to go on with the file writes nothing to
-// one that cannot be read; one that can be read still can afterwards.
+// Fuzz target of history files: for any bytes, reading terminates and does not change them, errors name the file, and
+// accepted content is within bounds. A monitor that continues the file does not write to one that cannot be read; a
+// readable one is still readable afterwards.
 #include <unistd.h>
 
 #include <cstdint>
@@ -21,9 +21,9 @@ using namespace tidemark;
 using tidemark::testing::require;
 
 constexpr std::int64_t kNowMs = 1'800'000'000'000;
-constexpr std::size_t kWritesOnceIn = 16;  // inputs: the writer has a thread and syncs
+constexpr std::size_t kWritesOnceIn = 16;  // inputs: the writer starts a thread and syncs
 
-/// Removed at the end of the process, with what SQLite puts beside it.
+/// Removed at the end of the process, with SQLite's files beside it.
 class File {
  public:
   File()
@@ -37,7 +37,7 @@ class File {
 
   [[nodiscard]] const std::string& path() const { return path_; }
 
-  /// In memory where there is such a place: SQLite has what it writes brought to the disk.
+  /// In a memory file system if there is one: SQLite syncs its writes to disk.
   static std::filesystem::path place() {
     return ::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : std::filesystem::temp_directory_path();
   }

@@ -1,5 +1,5 @@
-// Fuzz target of what is received of an HTTP request: whatever the bytes, a request is complete when its empty line has
-// come, stays what it is whatever comes after it, and is never longer than allowed.
+// Fuzz target of received HTTP requests: for any bytes, a request is complete when its empty line has arrived, does not
+// change with later bytes, and is never longer than allowed.
 #include <cstdint>
 #include <string_view>
 

@@ -1,8 +1,8 @@
-"""Writes the seeds of history_fuzz: small history files, as monitors and others make them.
+"""Writes the seeds of history_fuzz: small history files, as made by monitors and other programs.
 
     make_history_seeds.py FOLDER        FOLDER is usually tests/fuzz/corpus/history
 
-The tables are those of src/publish/history/database.cpp, to the letter.
+The tables are exactly those of src/publish/history/database.cpp.
 """
 
 import re
@@ -16,7 +16,7 @@ APPLICATION = 0x54494445  # "TIDE"
 
 
 def tables():
-    """The statements that database.cpp has, from its string literals."""
+    """The statements of database.cpp, from its string literals."""
     source = (ROOT / "src/publish/history/database.cpp").read_text()
     literals = re.findall(r"\{\"\w+\",\s*((?:\"[^\"]*\"\s*)+)\}", source)
     return ["".join(re.findall(r"\"([^\"]*)\"", literal)) for literal in literals]

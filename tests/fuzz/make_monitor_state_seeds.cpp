@@ -31,7 +31,7 @@ std::string seed_of(std::size_t gpus, int seconds_before, int changes) {
   return seed;
 }
 
-/// What a training machine does not have: lists that are empty there.
+/// Features that a training machine does not have: lists that are empty there.
 std::string rare_seed() {
   MonitorSnapshot state;
   WatchedDevice& device = state.state.devices.emplace_back();

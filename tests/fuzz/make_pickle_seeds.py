@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the seeds of pickle_fuzz and unpack_fuzz that are not in tests/data/snapshots: what real files seldom have.
+"""Makes the seeds of pickle_fuzz and unpack_fuzz that are not in tests/data/snapshots: features that real files rarely have.
 
     tests/fuzz/make_pickle_seeds.py tests/fuzz/corpus
 """
@@ -42,7 +42,7 @@ def pickles():
                 "expandable_segments": True, "roundup_power2_divisions": {"1": 4, 2: 8}}
     yield "annotations.pickle", pickle.dumps(
         {"segments": [], "external_annotations": annotations, "allocator_settings": settings}, 4)
-    # Found by fuzzing: an item for an integer, of which other bits than a list's say where it is in the memo.
+    # Found by fuzzing: an item appended to an integer, whose bits were taken for a list's memo index.
     yield "integer_as_list.pickle", b"\x80\x04J\xfe\xff\xff\x07Na."
     # Found by fuzzing: nothing is appended to such an integer.
     yield "nothing_into_an_integer.pickle", bytes.fromhex(
@@ -72,7 +72,7 @@ def packed():
     parts = [subprocess.run(["zstd", "-c", *options], input=part, stdout=subprocess.PIPE, check=True).stdout
              for part, options in ((small[:half], ["--no-check"]), (small[half:], []))]
     yield "two_parts.zst", b"".join(parts)
-    # Found by fuzzing: a damaged frame, from whose seventh byte on it looks like a skippable one.
+    # Found by fuzzing: a damaged frame that looks like a skippable one from its seventh byte on.
     yield "two_frames_in_one.zst", b"\x28\xb5\x2f\xfd\x74\x69\x50\x2a\x4d\x18\x03\0\0\0abc"
     # Found by fuzzing: the frame states 64,384 bytes, and its only block is empty.
     yield "smaller_than_stated.zst", b"\x28\xb5\x2f\xfd\x40\x57\x80\xfa\x01\0\0"

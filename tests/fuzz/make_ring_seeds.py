@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the seeds of ring_fuzz: what real processes write into their rings, as src/collect/ring/layout.h has it.
+"""Makes the seeds of ring_fuzz: records that real processes write into their rings, by src/collect/ring/layout.h.
 
     tests/fuzz/make_ring_seeds.py tests/fuzz/corpus/ring
 """
@@ -45,7 +45,7 @@ def code(address, version, kind, file, function, table, first_line=10, offset=20
 
 
 def lines(file, *entries):
-    """Entries: line, number of its trace, and the trace where it is a new one."""
+    """Entries: line, number of its trace, and the trace if it is new."""
     return definition(LINES, b"\1", text(file), *(struct.pack("<II", line, number) + (b"\1" + text(trace[0]) if trace else b"")
                                                   for line, number, *trace in entries))
 

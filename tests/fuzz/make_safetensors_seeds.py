@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the seeds of safetensors_fuzz: small models as the safetensors library writes them, an index and a configuration.
+"""Makes the seeds of safetensors_fuzz: small models written like the safetensors library's, an index and a configuration.
 
     tests/fuzz/make_safetensors_seeds.py tests/fuzz/corpus/safetensors
 """

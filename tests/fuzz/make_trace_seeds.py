@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Makes the seeds of trace_reader_fuzz from recordings: each as it is, and once more with nothing compressed, since no
-mutation of a compressed frame gets past the decompressor.
+"""Makes the seeds of trace_reader_fuzz from recordings: each unchanged, and once more without compression, because mutations of a compressed frame
+fail in the decompressor.
 
     tests/fuzz/make_trace_seeds.py tests/fuzz/corpus/trace_reader tests/compat/*.tide
 """

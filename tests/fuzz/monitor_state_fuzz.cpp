@@ -1,8 +1,8 @@
-// Fuzz target of the messages by which monitors send their state: whatever the bytes, taking them ends with an error or
-// with a state that is bounded and can be sent on.
+// Fuzz target of the state messages of monitors: for any bytes, decoding ends with an error or with a bounded state
+// that can be encoded again.
 //
-// The input is messages one after the other: two bytes with the length, little-endian, and the message without its
-// checksum, which no mutation would get right.
+// The input is a sequence of messages: two bytes with the length, little-endian, and the message without its checksum,
+// which no mutation would get right.
 #include <algorithm>
 #include <cstdint>
 #include <span>

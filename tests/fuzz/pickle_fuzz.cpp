@@ -25,7 +25,7 @@ using namespace tidemark;
 using tidemark::testing::require;
 using namespace tidemark::pytorch;
 
-/// Gives 1, 2, … bytes at once, and begins anew with 1 after a few dozen.
+/// Returns 1, 2, … bytes per read, and starts again with 1 after a few dozen.
 class InPieces final : public ByteStream {
  public:
   explicit InPieces(std::unique_ptr<ByteStream> whole) : whole_(std::move(whole)) {}
@@ -44,7 +44,7 @@ class InPieces final : public ByteStream {
   std::size_t next_ = 0;
 };
 
-/// Checks what users of a snapshot rely on, and sums up all that is in it.
+/// Checks the invariants that users of a snapshot rely on, and sums up its content.
 class Checked {
  public:
   explicit Checked(const Snapshot& snapshot) : snapshot_(snapshot) {
@@ -76,7 +76,7 @@ class Checked {
   }
 
   [[nodiscard]] std::uint64_t sum() const { return sum_; }
-  /// Everything that takes memory.
+  /// Number of objects that take memory.
   [[nodiscard]] std::size_t items() const { return items_; }
 
  private:
@@ -134,7 +134,7 @@ class Checked {
   std::size_t items_ = 0;
 };
 
-/// Both ways of loading tell the same of each device.
+/// Both ways of loading have the same result for each device.
 void check_loading(Snapshot first, Snapshot second) {
   const Overview overview = make_overview(std::move(first), "input");
   const Result<Store> store = make_store(std::move(second), "input");
@@ -169,7 +169,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   auto pieces = read_snapshot(std::make_unique<InPieces>(make_memory_stream(bytes, "input")));
   require(whole.ok() || whole.error().message.starts_with("input"), "an error names the file");
   if (whole.ok()) require(looks_like_snapshot(bytes.first(std::min<std::size_t>(size, 16))), "it looks like one");
-  if (looks_packed(bytes)) return 0;  // how much comes before damage is found depends on the pieces
+  if (looks_packed(bytes)) return 0;  // how much is read before an error is found depends on the pieces
 
   require(whole.ok() == pieces.ok(), "pieces are read as the whole");
   if (!whole.ok()) {

@@ -1,4 +1,4 @@
-// Puts the checksums of a mutated recording right, since no mutation gets past those by chance.
+// Corrects the checksums of a mutated recording, because mutations do not get past them by chance.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What fuzzing found, the seeds, and quick mutations of them, through the fuzz target in every ordinary test run.
+// Inputs found by fuzzing, the seeds, and quick mutations of them, run through the fuzz target in every test run.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What a fuzz target promises of what it tests.
+// Assertions of the fuzz targets.
 #pragma once
 
 #include <cstdio>
@@ -7,7 +7,7 @@
 
 namespace tidemark::testing {
 
-/// Ends the process where a promise is broken, which libFuzzer and the replay of seeds notice.
+/// Ends the process if the condition is false, which libFuzzer and the replay of seeds detect.
 inline void require(bool kept, std::string_view promise) {
   if (kept) return;
   std::fprintf(stderr, "broken promise: %.*s\n", static_cast<int>(promise.size()), promise.data());

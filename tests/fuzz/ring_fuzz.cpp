@@ -31,7 +31,7 @@ namespace {
 using namespace tidemark;
 using tidemark::testing::require;
 
-/// The input, and zeros behind its end.
+/// The input, followed by zeros.
 class Script {
  public:
   explicit Script(std::span<const std::uint8_t> bytes) : rest_(bytes) {}
@@ -54,7 +54,7 @@ class Script {
   std::span<const std::uint8_t> rest_;
 };
 
-/// The process's side of the memory, used again for each input.
+/// The process's side of the memory, reused for each input.
 class Process {
  public:
   Process() : fd_(::memfd_create("ring", MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
@@ -64,7 +64,7 @@ class Process {
     shared_ = static_cast<ring::Shared*>(mapped);
   }
 
-  /// As at the beginning of a process.
+  /// Resets it to the beginning of a process.
   std::unique_ptr<SharedMemory> begin() {
     if (::fallocate(fd_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, sizeof(ring::Shared)) != 0) std::abort();
     shared_->control.magic = ring::kMagic;
@@ -74,7 +74,7 @@ class Process {
     return std::move(*memory);
   }
 
-  /// Does what comes next in the script; true when the recorder is to look.
+  /// Executes the next step of the script; true if the recorder reads next.
   bool step(Script& script) {
     const auto operation = script.number<std::uint8_t>() % 8;
     if (operation == 5) return true;
@@ -124,14 +124,14 @@ class Process {
   ring::Shared* shared_ = nullptr;
 };
 
-/// All that was recorded comes back.
+/// All recorded events are read back.
 void check(const std::vector<std::byte>& bytes, std::uint64_t event_count) {
   const auto reader = TraceReader::from_memory(bytes, "recording");
   require(reader.ok(), "what was recorded is a recording");
   std::uint64_t read = 0;
   std::vector<Event> batch;
   for (auto more = (*reader)->next(batch); more.ok() && *more; more = (*reader)->next(batch)) read += batch.size();
-  require(read >= event_count, "every event is there");  // and frees of blocks whose addresses were given out again
+  require(read >= event_count, "every event is there");  // and frees of blocks whose addresses were reused
   require((*reader)->definitions().end.has_value(), "the recording can be read to its last record");
 }
 

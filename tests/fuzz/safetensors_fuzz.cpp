@@ -1,5 +1,5 @@
-// Fuzz target of safetensors headers: whatever the bytes, reading comes to an end, errors name the file, and what is
-// accepted adds up to the data that there is. The same bytes are taken for an index and for an adapter's configuration.
+// Fuzz target of safetensors headers: for any bytes, reading terminates, errors name the file, and accepted tensors add
+// up to the size of the data. The same bytes are also read as an index and as an adapter's configuration.
 #include <algorithm>
 #include <cstdint>
 #include <span>

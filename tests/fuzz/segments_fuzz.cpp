@@ -1,6 +1,6 @@
-// Fuzz target of the segments of a flight recorder, which are joined into one recording: whatever the bytes, joining
-// them comes to an end, and what it writes is a recording with all events that it counts. The input is two segments one
-// after the other, once as it is and once with its checksums put right.
+// Fuzz target of joining the segments of a flight recorder into one recording: for any bytes, joining terminates, and
+// its output is a recording with all the events that it counts. The input is two segments, one after the other, once
+// unchanged and once with corrected checksums.
 #include <cstdint>
 #include <span>
 #include <vector>

@@ -1,7 +1,6 @@
-// Fuzz target of the small texts that come from elsewhere: messages of recorders, answers of programs that are asked
-// who holds their memory, lines of the kernel's log, files that describe GPUs, settings of the allocator, and the
-// trials of a sweep. Whatever the bytes, reading them comes to an end, and what is written of what was read reads the
-// same.
+// Fuzz target of small untrusted texts: messages of recorders, answers of programs about the holders of their memory,
+// lines of the kernel's log, files that describe GPUs, settings of the allocator, and the trials of a sweep. For any
+// bytes, reading terminates, and written values read back the same.
 #include <unistd.h>
 
 #include <algorithm>
@@ -23,7 +22,7 @@ namespace {
 using namespace tidemark;
 using tidemark::testing::require;
 
-constexpr std::size_t kTrialsOnceIn = 8;  // inputs: what is opened is brought to the disk
+constexpr std::size_t kTrialsOnceIn = 8;  // inputs: files are synced to disk
 
 void read_live_message(const std::string& text) {
   const auto recordings = parse_live_message(text);

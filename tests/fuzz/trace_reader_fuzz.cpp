@@ -1,5 +1,5 @@
-// Fuzz target of the recording reader: whatever the bytes, it must end without a crash, a hang or a broken promise.
-// Each input is read as it is, and once more with its checksums put right, since no mutation gets past those by chance.
+// Fuzz target of the recording reader: for any bytes, it must end without a crash, a hang or a violated invariant. Each
+// input is read unchanged, and once more with corrected checksums, because mutations do not get past them by chance.
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -17,7 +17,7 @@ namespace {
 using namespace tidemark;
 using tidemark::testing::require;
 
-constexpr std::size_t kMostStates = 4;  // that are read from, of one input
+constexpr std::size_t kMostStates = 4;  // of one input, from which reading begins
 
 template <typename Tag>
 bool in_table(Id<Tag> id, std::size_t size) {
@@ -40,7 +40,7 @@ void check_definitions(const Definitions& all) {
 /// Follows the live blocks as a user of the events would.
 class LiveBlocks {
  public:
-  /// Of events from the beginning on, or from a state frame.
+  /// For events from the beginning on, or from a state frame.
   explicit LiveBlocks(bool from_beginning) : from_beginning_(from_beginning) {}
 
   void follow(const Event& event) {

@@ -1,5 +1,5 @@
-// Fuzz target of unpacking .gz, .xz and .zst: whatever the bytes, it must come to an end, use no more than there is,
-// and never call a damaged file whole in one way of reading and different in another.
+// Fuzz target of unpacking .gz, .xz and .zst: for any bytes, it must terminate, read only the input, and different ways
+// of reading must agree on whether a file is damaged.
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -16,9 +16,9 @@ namespace {
 using namespace tidemark;
 using tidemark::testing::require;
 
-constexpr std::size_t kEnough = std::size_t{1} << 22;  // a few bytes can stand for gigabytes
+constexpr std::size_t kEnough = std::size_t{1} << 22;  // a few bytes can expand to gigabytes
 
-/// What is in there, read in pieces of up to this size; nothing where it is damaged or too large.
+/// The unpacked content, read in pieces of up to this size; std::nullopt if it is damaged or too large.
 std::optional<std::vector<std::byte>> unpacked(std::span<const std::byte> bytes, std::size_t piece) {
   auto stream = unpack(make_memory_stream(bytes, "input"));
   require(stream.ok(), "reading memory does not fail");

@@ -264,7 +264,7 @@ constexpr Case kCases[] = {
 class Golden : public ::testing::TestWithParam<Case> {
  protected:
   static void SetUpTestSuite() {
-    // One for each process: ctest runs the cases in a few processes, side by side.
+    // One for each process: ctest runs the cases in a few processes, concurrently.
     folder_ = ::testing::TempDir() + "tidemark_golden." + std::to_string(getpid());
     std::filesystem::create_directories(folder_);
     testing::write_golden_recordings(folder_);

@@ -81,8 +81,8 @@ class Recording {
     if (device == kGpu) allocated_ += size;
     write(event);
   }
-  /// By an autograd node, whose number is that of a node of the main thread; `node` none: in the forward pass, before
-  /// the main thread made the node of that number.
+  /// Allocates in an autograd node, with the number of a node of the main thread; without `node`: in the forward pass,
+  /// before the main thread made the node with that number.
   void allocate(std::uint64_t time_ns, std::uint64_t address, std::uint64_t size, StackId stack, std::uint64_t sequence,
                 const char* node) {
     Event event = start(EventKind::allocate, time_ns, kGpu);
@@ -301,7 +301,7 @@ void train_layers(Recording& recording) {
     recording.allocate(time + 1 * kMs, 0x2000, kMiB, kGpu, batch);
     for (std::size_t index = 0; index < layers.size(); ++index) {
       const std::uint64_t at = time + (2 + 2 * index) * kMs;
-      if (index == 1) recording.allocate(at, 0x2900, 3 * kMiB, stacks[index], node, nullptr);  // only for a moment
+      if (index == 1) recording.allocate(at, 0x2900, 3 * kMiB, stacks[index], node, nullptr);  // only temporarily
       if (index == 1) recording.free(at, 0x2900, kGpu);
       recording.allocate(at, 0x3000 + index, layers[index].activation_mib * kMiB, stacks[index], ++node, nullptr);
     }
@@ -368,9 +368,9 @@ void train_and_retain(Recording& recording) {
   }
 }
 
-// One GPU that another process uses too. PyTorch's allocator and NCCL took memory from the driver.
-// 20 s with little, then a buffer of one of twelve sizes each second, and 8 MiB a second that are reserved and stay
-// unused; on a GPU that another process has 1,000 MiB of.
+// One GPU that another process uses too. PyTorch's allocator and NCCL took memory from the driver. 20 s with little
+// memory, then a buffer of one of twelve sizes each second, and 8 MiB a second that are reserved and stay unused;
+// another process has 1,000 MiB of the GPU.
 void fragment(Recording& recording) {
   constexpr std::uint64_t kSecond = 1000 * kMs;
   const StackId step = recording.python({}, "step", "/home/me/project/train.py", 40);
@@ -451,7 +451,7 @@ void train_beside_others(Recording& recording) {
   host(410 * kMs, 700, {});
 }
 
-// The CPU comes first, the second GPU before the first, and of the third there is nothing but a free.
+// The CPU comes first, the second GPU before the first, and the third has only a free.
 void use_devices(Recording& recording) {
   const StackId load = recording.python({}, "load", "/home/me/project/data.py", 7);
   recording.allocate(1 * kMs, 0x100, 2 * kMiB, kCpu, load);
@@ -499,7 +499,7 @@ void write_safetensors(const std::string& path, const std::string& header, std::
 void write_models(const std::string& folder) {
   std::string layers;
   std::size_t at = 24;
-  for (const char* const layer : {"0", "1", "10"}) {  // as the library writes them, in the order of letters
+  for (const char* const layer : {"0", "1", "10"}) {  // in the library's alphabetical order
     layers += fmt::format(R"(,"model.layers.{}.up.weight":{{"dtype":"BF16","shape":[4,3],"data_offsets":[{},{}]}})",
                           layer, at, at + 24);
     at += 24;
