@@ -66,7 +66,7 @@ class Thread {
     return made;
   }
 
-  /// Evaluates a node that does something at random, other nodes among it.
+  /// Evaluates a node with a random action, which may evaluate other nodes.
   void evaluate(const Made& made, int depth) {
     struct Frame {
       Thread* thread;
@@ -82,7 +82,7 @@ class Thread {
         &frame);
   }
 
-  /// Some allocations and some nodes. What was thrown inside is caught here, or goes on.
+  /// Some allocations and some nodes. Exceptions from inside are caught here, or passed on.
   void work(int depth) {
     for (unsigned step = 0; step < 4; ++step) {
       allocate();
@@ -107,7 +107,7 @@ class Thread {
   }
 
  private:
-  /// What is true while a node is evaluated.
+  /// State that holds while a node is evaluated.
   class Inside {
    public:
     Inside(Thread* thread, const Made& made) : thread_(thread), before_(thread->evaluated_) {
@@ -149,7 +149,7 @@ int autograd(const Torch& torch, const char* torch_path) {
     });
   }
   for (std::thread& other : others) other.join();
-  // The nodes of one thread evaluated by another, and so many kinds that no table of a lane holds them all.
+  // The nodes of one thread evaluated by another, and more kinds than a table of a lane can hold.
   std::vector<Made> made;
   for (int kind = 0; kind < kFakesKinds; ++kind) made.push_back(first.make(kind));
   for (std::uint64_t number = 0; number < 600; ++number)

@@ -3,7 +3,7 @@
 
 #include "library.h"
 
-/// Backward passes inside one another, on several threads, that end well, with exceptions, or with their thread. Prints
-/// what is known of each allocation: its size, which no other has, the thread's next number, and class, number and
-/// thread of the node that was evaluated; - where there is none. libtorch_cpu lies beside `torch_path`.
+/// Nested backward passes, on several threads, that end well, with exceptions, or with their thread. Prints for each
+/// allocation its unique size, the thread's next number, and class, number and thread of the node being evaluated; - if
+/// there is none. libtorch_cpu is beside `torch_path`.
 int autograd(const Torch& torch, const char* torch_path);

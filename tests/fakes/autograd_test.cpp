@@ -1,4 +1,4 @@
-// The autograd nodes of allocations, as they are recorded, are those that the fake engine was evaluating.
+// The recorded autograd nodes of allocations are the nodes that the fake engine was evaluating.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -44,7 +44,7 @@ class AutogradTest : public ::testing::TestWithParam<int> {
     return found;
   }
 
-  /// What is recorded of each allocation, written as the program writes what it knows.
+  /// The recorded values of each allocation, in the format of the program's output.
   [[nodiscard]] std::map<std::string, std::string> recorded(const Scene& scene) const {
     const std::vector<Json> strings = records(scene, "string");
     const std::vector<Json> threads = records(scene, "thread");

@@ -36,7 +36,7 @@ namespace impl {
 
 struct DeviceGuardImplInterface;
 
-/// What each back-end makes when its library is loaded.
+/// Created by each back-end when its library is loaded.
 class DeviceGuardImplRegistrar {
  public:
   DeviceGuardImplRegistrar(DeviceType type, const DeviceGuardImplInterface* guard);
@@ -53,6 +53,6 @@ void fakes_cpu_free(void* address);
 void fakes_cpu_fail(std::size_t size);
 /// As torch.profiler(profile_memory=True): from now on CPU events also go to reportMemoryUsageToProfiler.
 void fakes_profile(bool on);
-/// Back-ends of CUDA that have told c10 of themselves.
+/// Number of CUDA back-ends registered with c10.
 int fakes_registered();
 }

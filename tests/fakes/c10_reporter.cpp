@@ -1,4 +1,4 @@
-// Fake libc10: writes down what reaches it.
+// Fake libc10: logs the reports it receives.
 #include <atomic>
 
 #include "c10.h"

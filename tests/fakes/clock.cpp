@@ -1,7 +1,7 @@
-// Preloaded into a program, it makes time pass faster for it at first: so that what takes a minute of samples to be
-// known takes seconds to be tested. FAKES_CLOCK="SPEED SECONDS": seconds of CLOCK_MONOTONIC, that pass SPEED times as
-// fast from the program's start on; later ones are real ones. Waits on condition variables keep to it, others (poll,
-// sleeps) take as long as they say. The time of day is left as it is.
+// Preloaded into a program, it makes time pass faster at first: so that tests take seconds instead of a minute of
+// samples. FAKES_CLOCK="SPEED SECONDS": seconds of CLOCK_MONOTONIC that pass SPEED times as fast from the program's
+// start on; later ones are real. Waits on condition variables follow it, others (poll, sleeps) take real time. The time
+// of day is unchanged.
 #include <dlfcn.h>
 #include <pthread.h>
 #include <sys/syscall.h>

@@ -1,4 +1,4 @@
-// A program that watches with the C++ API: says "ready", and when it is told anything, writes its report to a file.
+// A program that watches with the C++ API: prints "ready", and writes its report to a file when it reads any input.
 //
 //   fakes_detector REPORT
 #include <tidemark/monitors.h>

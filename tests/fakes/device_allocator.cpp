@@ -60,7 +60,7 @@ void* fakes_allocate(int type, int index, std::uint64_t wanted) {
     address = known.back();
     known.pop_back();
   } else {
-    // Devices share one range of addresses: a block is known by its device and its address.
+    // Devices share one range of addresses: a block is identified by its device and its address.
     address = 0x7F00'0000'0000 + device.used;
     device.used += size;
     const std::uint64_t needed = std::max(device.reserved, round_up(device.used, kSegment));

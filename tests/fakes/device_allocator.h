@@ -1,4 +1,4 @@
-// A caching allocator of devices, as libc10_cuda has one: for the test program.
+// A caching allocator of devices, like libc10_cuda's: for the test program.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@ struct FakesCounters {
   std::uint64_t frees;
 };
 
-/// Blocks are multiples of 512 bytes, segments of 2 MiB; freed blocks of the same size are used again. Thread-safe.
+/// Blocks are multiples of 512 bytes, segments of 2 MiB; freed blocks of the same size are reused. Thread-safe.
 void* fakes_allocate(int type, int index, std::uint64_t size);
 void fakes_free(int type, int index, void* address);
 /// A request that fails.
 void fakes_fail(int type, int index, std::uint64_t size);
-/// Gives a device's segments back when no block is alive.
+/// Releases a device's segments if no block is alive.
 void fakes_empty_cache(int type, int index);
 FakesCounters fakes_counters(int type, int index);
 
 /// Reports an allocation without making one: safe in signal handlers.
 void fakes_report(int type, int index, std::uint64_t address, std::uint64_t size);
-/// Notes in the log of what was said that the program has come to this point.
+/// Adds a mark to the event log at this point of the program.
 void fakes_mark();
 }

@@ -1,4 +1,4 @@
-// `tidemark doctor` with drivers that have something wrong with them: each line is true and says what to do.
+// `tidemark doctor` with faulty drivers: each line is true and contains the remedy.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -58,7 +58,7 @@ class DoctorTest : public ::testing::Test {
     return {{"name", "Fake H100"}, {"uuid", uuid}, {"memory", {{"total", 80 << 20}, {"used", 5 << 20}}}};
   }
   static json two_gpus() { return {{"driver", "580.1"}, {"devices", {gpu("GPU-1111"), gpu("GPU-2222")}}}; }
-  /// With a function of the first GPU that gives an nvmlReturn_t.
+  /// With a function of the first GPU that returns an nvmlReturn_t.
   static json two_gpus(const std::string& function, int result) {
     json script = two_gpus();
     script["devices"][0]["returns"][function] = result;
@@ -142,7 +142,7 @@ TEST_F(DoctorTest, GpuThatCannotBeOpened) {
 
 TEST_F(DoctorTest, MigInstances) {
   json script = two_gpus("nvmlDeviceGetMemoryInfo_v2", 3);
-  script["devices"][0]["returns"]["nvmlDeviceGetMemoryInfo"] = 3;  // of what is divided nobody needs to know
+  script["devices"][0]["returns"]["nvmlDeviceGetMemoryInfo"] = 3;  // the value of a divided GPU is not needed
   script["devices"][0]["mig"] = json::array({gpu("MIG-3333")});
   const std::vector<Line> gpus = lines("gpu", script);
   ASSERT_THAT(gpus, SizeIs(3));

@@ -1,6 +1,6 @@
-// What the fakes said and heard, in a file that outlives any way to end: the truth that a recording is compared with.
+// Events of the fakes, in a file that survives any kind of exit: the truth for comparison with a recording.
 //
-// Appending takes no lock and allocates nothing, so that signal handlers may do it too.
+// Appending takes no lock and allocates nothing, so that signal handlers can use it too.
 #pragma once
 
 #include <fcntl.h>
@@ -16,15 +16,15 @@
 namespace fakes {
 
 enum class Kind : std::uint32_t {
-  none = 0,      ///< not written to the end
+  none = 0,      ///< incomplete
   allocate = 1,  ///< of a device, with totals
   free = 2,      ///< of a device; `size` is the block's
   fail = 3,      ///< out of memory on a device
   cpu_new = 4,   ///< ProfiledCPUMemoryReporter::New
   cpu_delete = 5,
   cpu_fail = 6,
-  profiler = 7,  ///< what c10 tells the profiler itself about CPU memory; Tidemark has heard of it before
-  mark = 8,      ///< the program has reached a point that the test knows
+  profiler = 7,  ///< c10's report to the profiler about CPU memory, which Tidemark has seen already
+  mark = 8,      ///< the program has reached a point known to the test
 };
 
 struct Entry {
@@ -46,8 +46,8 @@ struct Content {
   Entry entries[kMax];
 };
 
-/// The file that an environment variable names, mapped and shared: libraries that are loaded again, and forked
-/// children, continue it. Hidden: a library that used another's copy of this would keep that one loaded.
+/// The file in an environment variable, mapped and shared: reloaded libraries, and forked children, continue it.
+/// Hidden: a library that used another's copy of this would keep that one loaded.
 class __attribute__((visibility("hidden"))) EventLog {
  public:
   explicit EventLog(const char* variable) noexcept {
@@ -79,7 +79,7 @@ class __attribute__((visibility("hidden"))) EventLog {
   }
 
  private:
-  Content* content_ = nullptr;  ///< null where the variable names no file: nobody compares
+  Content* content_ = nullptr;  ///< null if the variable is not set: nothing is compared
 };
 
 }  // namespace fakes

@@ -1,4 +1,4 @@
-// A library that reports to c10 of its own accord, as an extension with a pluggable allocator does.
+// A library that reports to c10 itself, like an extension with a pluggable allocator.
 #include <cstdint>
 
 #include "c10.h"

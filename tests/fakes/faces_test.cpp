@@ -1,10 +1,10 @@
-// One machine that all faces watch at once, as they are: the command, the Python class, the C++ class and the terminal
-// program. Its driver is scripted, and this test is the recorder of a program that trains on it, in real time.
+// One machine watched by all interfaces at once, unmodified: the command, the Python class, the C++ class and the
+// terminal program. Its driver is scripted, and this test is the recorder of a program that trains on it, in real time.
 //
-// On one GPU of 80 GiB half a gibibyte more is used each second. Ten steps a second are marked, and in all but one of
-// them the program takes more for a moment, between two samples, which recordings alone know. Fewer and higher peaks
-// could not be told from growth that slows down, whenever one more of them lies in the first half of what is looked at
-// than in the second.
+// On one GPU of 80 GiB, the used memory grows by half a gibibyte each second. Ten steps a second are marked, and in all
+// but one of them the program takes more temporarily, between two samples, which only recordings contain. Fewer and
+// higher peaks could not be distinguished from slowing growth, whenever one more of them is in the first half of the
+// analyzed time than in the second.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -48,7 +48,7 @@ constexpr std::uint64_t kFirstAddress = 1 << 12;
 constexpr std::uint64_t kSpikeAddress = 1ULL << 48;
 constexpr auto kStep = 100ms;
 
-// Records a program that is not there, as it would take its steps.
+// Records a simulated program, with its steps in real time.
 class Recorder {
  public:
   explicit Recorder(std::string path) : path_(std::move(path)) {
@@ -71,9 +71,9 @@ class Recorder {
   Recorder(const Recorder&) = delete;
   Recorder& operator=(const Recorder&) = delete;
 
-  /// How many faces follow it.
+  /// Number of connected readers.
   [[nodiscard]] std::size_t readers() const { return readers_; }
-  /// What was used at most in each step, of which samples know nothing.
+  /// The peak in each step, which samples do not contain.
   [[nodiscard]] std::vector<double> peaks() {
     const std::lock_guard lock(mutex_);
     return peaks_;
@@ -85,7 +85,7 @@ class Recorder {
       const std::uint64_t time = now_ns();
       writer_->mark({Mark::Kind::point, time, writer_->string("step"), {}});
       change(time + 1, kFirstAddress + step * kGrowthBytes, kGrowthBytes / 10);
-      if (step % 10 != 1) {  // so soon after a sample nobody knows whether so much was in it already
+      if (step % 10 != 1) {  // this soon after a sample, it is unknown whether the sample includes it
         change(time + 2, kSpikeAddress, kSpikeBytes);
         add_peak(used_at_sample_ + allocated_ - allocated_at_sample_);
         release(time + 3, kSpikeAddress, kSpikeBytes);
@@ -153,7 +153,7 @@ class Recorder {
   std::thread thread_;
 };
 
-// A face that runs, and writes its report when a line comes on its stdin.
+// A running interface, which writes its report when it reads a line from stdin.
 class Face {
  public:
   Face(const std::string& command, std::string report) : report_(std::move(report)) {
@@ -210,7 +210,7 @@ TEST(Faces, SeeTheSame) {
         "PYTHONPATH='" FAKES_PACKAGE "' '" FAKES_PYTHON "' " + at("detector.py") + " " + at("python.json"),
         at("python.json"));
   }
-  // On a busy machine it takes some of them long to begin.
+  // On a busy machine some of them take long to start.
   for (int tries = 0; recorder.readers() < (python ? 4U : 3U); ++tries) {
     ASSERT_LT(tries, 1200) << recorder.readers() << " follow";
     std::this_thread::sleep_for(100ms);
@@ -237,8 +237,8 @@ TEST(Faces, SeeTheSame) {
     const json& device = made.report["devices"]["0"];
     const json& risk = device["risk_assessment"];
     EXPECT_EQ(device["peak_is"], "recorded");
-    // One of the true ones, and not more than some seconds old. Where this test is held up, a step or two may be on the
-    // other side of a sample.
+    // One of the true ones, and at most some seconds old. If this test is delayed, a step or two may be on the other
+    // side of a sample.
     const auto peak = device["peak_memory"].get<double>();
     EXPECT_THAT(peaks, Contains(DoubleNear(peak, 64.0 * kMiB)));
     ASSERT_GE(made.before.size(), 60U);

@@ -1,4 +1,4 @@
-// Everything that the fakes of PyTorch's libraries say is recorded, and reaches c10 unchanged.
+// All events of the fakes of PyTorch's libraries are recorded, and reach c10 unchanged.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -34,7 +34,7 @@ class FakesTest : public ::testing::TestWithParam<int> {
   std::string folder_;
 };
 
-/// What was said came to c10's own functions as it was, thread by thread.
+/// The reports reached c10's own functions unchanged, thread by thread.
 void expect_heard(const Scene& scene) {
   std::map<std::int64_t, std::vector<Said>> said;
   std::map<std::int64_t, std::vector<Said>> heard;
@@ -42,13 +42,13 @@ void expect_heard(const Scene& scene) {
     if (entry.kind != fakes::Kind::mark) said[entry.tid].push_back(entry);
   }
   for (Said entry : scene.heard) {
-    if (entry.kind == fakes::Kind::free) entry.size = -entry.size;  // c10 is told of frees as negative sizes
+    if (entry.kind == fakes::Kind::free) entry.size = -entry.size;  // frees are reported to c10 with negative sizes
     if (entry.kind != fakes::Kind::profiler) heard[entry.tid].push_back(entry);
   }
   EXPECT_TRUE(said == heard);
 }
 
-/// The first place where two lists of lines differ: lists of thousands are not for reading.
+/// The first difference of two lists of lines: lists of thousands are not readable.
 void expect_lines(const std::vector<std::string>& found, const std::vector<std::string>& wanted) {
   const auto [at, other] = std::mismatch(found.begin(), found.end(), wanted.begin(), wanted.end());
   if (at == found.end() && other == wanted.end()) return;
@@ -57,7 +57,7 @@ void expect_lines(const std::vector<std::string>& found, const std::vector<std::
                 << (other == wanted.end() ? "the end" : *other);
 }
 
-/// Each thread's events are recorded in its order, and nothing else is.
+/// Each thread's events are recorded in order, and nothing else is.
 void expect_recorded(const std::vector<Line>& expected, const Dumped& recording) {
   const auto wanted = by_thread(expected);
   const auto found = by_thread(recording.events);
@@ -128,7 +128,7 @@ TEST_P(FakesTest, SummaryAgreesWithTheAllocatorsOwnCounters) {
   EXPECT_EQ(devices.size(), 6U) << "and the CPU";
   EXPECT_TRUE(summary["data_quality"]["complete"]);
 
-  // The CPU's allocator keeps no counters: what its events add up to.
+  // The CPU's allocator keeps no counters: its events are summed.
   std::map<std::uint64_t, std::uint64_t> live;
   for (const Said& entry : scene.said) {
     if (entry.kind == fakes::Kind::cpu_new) live[entry.address] = static_cast<std::uint64_t>(entry.size);
@@ -181,7 +181,7 @@ TEST_P(FakesTest, ThreadsBeyondTheLimitAreCounted) {
   std::set<std::pair<std::int64_t, std::string>> known;
   for (const Line& line : expected) known.insert({line.tid, line.text});
   for (const Line& line : recording.events) {
-    // The block of a thread that came too late is freed by one that has found a lane.
+    // The block of a thread that came too late is freed by one that has a lane.
     if (line.text.find(" - ") != std::string::npos) continue;
     EXPECT_TRUE(known.contains({line.tid, line.text})) << line.text;
   }
@@ -227,7 +227,7 @@ TEST_P(FakesTest, ASignalBetweenAnyTwoInstructions) {
     EXPECT_GT(said.size(), 50U);
     EXPECT_GT(lost, 10U);
     EXPECT_EQ(recording.events.size() + lost, said.size());
-    // No two have the same address. Those that were interrupted are there, each of them.
+    // No two have the same address. All interrupted events are recorded.
     std::set<std::pair<std::int64_t, std::string>> known;
     std::size_t interrupted = 0;
     for (const Line& line : said) {

@@ -1,4 +1,4 @@
-// The fakes as the test program sees them: loaded while it runs, into a scope of their own, as Python loads PyTorch.
+// The fakes as used by the test program: loaded at run time with local scope, as Python loads PyTorch.
 #pragma once
 
 #include <dlfcn.h>
@@ -30,7 +30,7 @@ class Library {
   void* handle_;
 };
 
-/// libc10_cuda, and libc10 that it depends on.
+/// libc10_cuda, and its dependency libc10.
 struct Torch {
   explicit Torch(const Library& library)
       : allocate(library.function<decltype(fakes_allocate)>("fakes_allocate")),

@@ -1,5 +1,5 @@
-// A program that links PyTorch's libraries and records itself: c10's functions come before those of the library that
-// records, which is loaded later.
+// A program that links PyTorch's libraries and records itself: c10's functions come before those of the recording
+// library, which is loaded later.
 #include <gtest/gtest.h>
 #include <tidemark/profiler.h>
 #include <tidemark/recording.h>

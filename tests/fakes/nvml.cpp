@@ -52,7 +52,7 @@ Device handle(Fake& fake) {
   return reinterpret_cast<Device>(&fake);
 }
 
-/// What the script makes `function` answer for the device.
+/// The result of `function` for the device in the script.
 Return answer(Device device, const char* function) {
   if (device == nullptr) return kInvalidArgument;
   const json& facts = fake(device)->device;
@@ -73,13 +73,13 @@ unsigned long long memory(Device device, const char* part) {
   return fake(device)->device.value("memory", json::object()).value(part, 0ULL);
 }
 
-/// What was read of a log of the stand-in for libcuda: changes added up by account and process.
+/// The part read of a log of the stand-in for libcuda: changes summed by account and process.
 struct DriverLog {
   std::streamoff read = 0;
   std::map<std::pair<std::string, unsigned>, long long> bytes;
 };
 
-/// Bytes of the device by process, as the stand-in for libcuda says. Only what is new is read: a log may be long.
+/// Bytes of the device by process, from the stand-in for libcuda. Only new lines are read: a log may be long.
 std::map<unsigned, unsigned long long> driver_processes(Device device) {
   static std::mutex mutex;
   static std::map<std::string, DriverLog> logs;

@@ -1,4 +1,4 @@
-// A program that uses the fakes as a training program uses PyTorch.   program SCENE LIBC10_CUDA [EXTENSION]
+// A program that uses the fakes like a training program uses PyTorch.   program SCENE LIBC10_CUDA [EXTENSION]
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ struct Where {
   int index;
 };
 
-// Two GPUs, a negative one, a back-end of somebody else's (privateuse1), and an Intel GPU.
+// Two GPUs, a negative index, another back-end (privateuse1), and an Intel GPU.
 constexpr Where kDevices[] = {{1, 0}, {1, 1}, {-3, -1}, {20, 0}, {12, 2}};
 
 struct Block {
@@ -121,7 +121,7 @@ int crowd(const Torch& torch) {
   return 0;
 }
 
-/// The collector is loaded when the libraries are there and in use.
+/// The collector is loaded after the libraries, while they are in use.
 int late(const Torch& torch, const char* extension_path) {
   void* early = torch.allocate(1, 0, 3000);
   void* early_host = torch.cpu_allocate(100);
@@ -146,7 +146,7 @@ bool loaded(const char* path) {
   return ::dlopen(path, RTLD_LAZY | RTLD_NOLOAD) != nullptr;
 }
 
-/// Libraries that report are unloaded and come back; the first to report is the one that is unloaded first.
+/// Reporting libraries are unloaded and reloaded; the first to report is the first to be unloaded.
 int unloads(const char* torch_path, const char* extension_path) {
   std::uint64_t address = 0x1000;
   for (int round = 0; round < 3; ++round) {
@@ -178,17 +178,17 @@ void allocate_in_handler() {
 
 /// Makes an event with a signal between every two of its instructions, from one of the first on: the handler allocates.
 void step(const Torch& torch, int skipped) {
-  ::alarm(10);  // one that waits for what it has interrupted would wait for ever
+  ::alarm(10);  // one that waits for the interrupted code would wait forever
   steps_to_skip = skipped;
   single_step([&torch] { torch.report(1, 4, next_address.fetch_add(512), 1024); }, allocate_in_handler);
   ::alarm(0);
 }
 
 /// An ordinary event, the first of a thread, and the first of a forked child are interrupted. The handler's event may
-/// be the first too: then another begins what a later one interrupts.
+/// be the first too: then a handler starts what a later one interrupts.
 int interruptions(const Torch& torch) {
   interrupted = &torch;
-  torch.report(1, 4, 0x1000, 512);  // the loader is not to be interrupted: it has locks
+  torch.report(1, 4, 0x1000, 512);  // the loader must not be interrupted: it holds locks
   step(torch, 0);
   for (int skipped = 0; skipped < 400; skipped += 20) std::thread(step, std::cref(torch), skipped).join();
   int failed = 0;

@@ -1,4 +1,4 @@
-// `tidemark run` and the other commands where their environment fails them: the program runs as it would without.
+// `tidemark run` and the other commands in a faulty environment: the program runs as it would without them.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// A folder of its own, in which scripts run. They know $TIDEMARK, and $RECORD: `tidemark run` to run.tide.
+/// A folder in which scripts run. They can use $TIDEMARK, and $RECORD: `tidemark run` to run.tide.
 class RunFaults : public ::testing::Test {
  protected:
   struct Outcome {
@@ -32,13 +32,13 @@ class RunFaults : public ::testing::Test {
   RunFaults() {
     ::setenv("TIDEMARK", TIDEMARK_PROGRAM, 1);
     ::setenv("RECORD", TIDEMARK_PROGRAM " run -o run.tide --stacks none --", 1);
-    // What uses the fakes as a training program uses PyTorch: some 10,000 events.
+    // Uses the fakes like a training program uses PyTorch: some 10,000 events.
     ::setenv("TRAIN", FAKES_PROGRAM " threads " FAKES_TORCH_2 "/libc10_cuda.so " FAKES_TORCH_2 "/libextension.so", 1);
     ::setenv("FAKES_SAID", folder_.at("said").c_str(), 1);
     ::setenv("FAKES_HEARD", folder_.at("heard").c_str(), 1);
   }
 
-  /// What a script for sh prints, and its exit code: 128 + n after signal n.
+  /// The output of a script for sh, and its exit code: 128 + n after signal n.
   Outcome run(const std::string& script) {
     const std::string command = "cd " + folder_.path() + " && exec timeout -k 5 60 sh -c '" + script + "'";
     Outcome outcome;
@@ -50,7 +50,7 @@ class RunFaults : public ::testing::Test {
     return outcome;
   }
 
-  /// A pipe "full", with as many bytes as it takes, and a reader who does not read.
+  /// A full pipe "full", with a reader that does not read.
   [[nodiscard]] ScopedFd make_full_pipe() const {
     EXPECT_EQ(::mkfifo(folder_.at("full").c_str(), 0600), 0);
     ScopedFd reader(::open(folder_.at("full").c_str(), O_RDWR | O_NONBLOCK));
@@ -66,7 +66,7 @@ constexpr const char* kUselessStderr[] = {"2>/dev/full", "2>&-", "<&- 2>&-", "2>
 
 TEST_F(RunFaults, TheProgramRunsWhateverStderrIs) {
   for (const std::string redirection : kUselessStderr) {
-    // At the end there is something to say; with an output that cannot be written, before the start too.
+    // There is a message at the end; with an output that cannot be written, before the start too.
     EXPECT_EQ(run("$RECORD sh -c \"echo ran; exit 7\" " + redirection).exit_code, 7) << redirection;
     const Outcome without = run("$TIDEMARK run -o no/such/x.tide -- sh -c \"echo ran; exit 7\" " + redirection);
     EXPECT_EQ(without.exit_code, 7) << redirection;
@@ -80,7 +80,7 @@ TEST_F(RunFaults, TheProgramRunsWhenNobodyReadsStderr) {
   EXPECT_EQ(outcome.output, "7\n");
 }
 
-// The library in the program has something to say as well: that there is no recorder.
+// The library in the program prints a message as well: that there is no recorder.
 TEST_F(RunFaults, AProgramIsNotEndedByAMessageThatNobodyReads) {
   ::setenv("TIDEMARK_SOCKET", "/nowhere", 1);
   const std::string program = "LD_PRELOAD=" TIDEMARK_PRELOAD " $TRAIN 2>&1 >out";
@@ -101,7 +101,7 @@ TEST_F(RunFaults, MessagesInTheMiddleEndNothing) {
   EXPECT_THAT(run(limited + "2>&1").output, HasSubstr("File too large")) << "there was something to say";
 }
 
-// As with `tidemark run ... 2>&1 | less`. There is a message in the middle, of a file that grew too large.
+// As with `tidemark run ... 2>&1 | less`. There is a message in the middle, about a file that grew too large.
 TEST_F(RunFaults, TheRecordingGoesOnWhenStderrIsAPipeThatIsFull) {
   run("echo \"ulimit -S -f unlimited; $TRAIN >out && $TRAIN >out && exit 7\" >program");
   const ScopedFd reader = make_full_pipe();
@@ -149,13 +149,13 @@ TEST_F(RunFaults, ResultsThatCannotBeWrittenAreAnError) {
   }
 }
 
-// As cat does: the reader that left is the reason, and knows.
+// As cat does: the reader that exited is the reason.
 TEST_F(RunFaults, AReaderThatLeavesEndsACommandQuietly) {
   ASSERT_EQ(run("$RECORD $TRAIN >out 2>&1").exit_code, 0);
   EXPECT_EQ(run("{ { $TIDEMARK dump run.tide 2>said; echo $? >&3; } | true; } 3>&1; cat said").output, "141\n");
 }
 
-// The program trains, sees memory run out in the recorder, and trains once more.
+// The program trains, the recorder runs out of memory, and the program trains once more.
 TEST_F(RunFaults, ARecorderOutOfMemoryLeavesTheProgramAlone) {
   ::setenv("NO_MEMORY_FROM", folder_.at("exhausted").c_str(), 1);
   for (const std::string bytes : {"0", "3000"}) {
@@ -196,7 +196,7 @@ TEST_F(RunFaults, MaxSizeIsASizeAndIsKept) {
   EXPECT_LE(std::filesystem::file_size(folder_.at("run.tide")), 65536U);
 }
 
-// Without descriptors (standard ones aside) there are no signals to wait for, no witness and no recorder.
+// Without descriptors (except standard ones) there are no signals to wait for, no witness and no recorder.
 TEST_F(RunFaults, WithoutDescriptorsTheProgramRuns) {
   for (const int limit : {4, 5, 6, 8, 12}) {
     const Outcome outcome = run("exec 2>&1 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&-; ulimit -n " + std::to_string(limit) +

@@ -1,4 +1,4 @@
-// What `tidemark run` says of a run, and the files that it leaves, without PyTorch.
+// Messages and files of `tidemark run`, without PyTorch.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -113,7 +113,7 @@ TEST_F(RunTest, NothingWasRecordedForAReason) {
               AllOf(HasSubstr("nothing was recorded: folder: "), HasSubstr("Is a directory")));
 }
 
-// The recorder takes more once the program has started.
+// The recorder raises its own limit once the program has started.
 TEST_F(RunTest, TheProgramKeepsItsLimitOfDescriptors) {
   EXPECT_EQ(shell("ulimit -S -n 30\n"
                   "$run -q -- sh -c 'until awk \"/Max open files/ && \\$4 > 30 {found=1} END {exit !found}\" "

@@ -100,7 +100,7 @@ std::vector<Line> expected_lines(const std::vector<Said>& said, std::size_t firs
       case fakes::Kind::allocate:
       case fakes::Kind::cpu_new:
         if (entry.size == 0) continue;
-        // An allocator that came back hands out what the one before it never freed: that block is gone.
+        // A reloaded allocator reuses addresses that its predecessor never freed: that block is gone.
         if (sizes.contains(block)) {
           lines.push_back({entry.pid, entry.tid, "free" + device + address + " " + std::to_string(sizes[block])});
         }

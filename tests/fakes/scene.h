@@ -1,4 +1,4 @@
-// Runs the test program under `tidemark run`, and gives back what the fakes said next to what was recorded.
+// Runs the test program under `tidemark run`, and returns the events of the fakes and the recorded ones.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ struct Said {
   bool operator==(const Said&) const = default;
 };
 
-/// What `tidemark dump` says of one recording.
+/// The output of `tidemark dump` for one recording.
 struct Dumped {
   std::string path;
   std::int64_t pid = -1;
@@ -52,14 +52,15 @@ struct Scene {
   std::string messages;  ///< on stderr
   std::vector<Said> said;
   std::vector<Said> heard;
-  std::vector<Dumped> recordings;  ///< by name: that of the first process first
-  std::string folder;              ///< where they are; removed by whoever runs the scene
+  std::vector<Dumped> recordings;  ///< by name: the first process's first
+  std::string folder;              ///< where they are; removed by the caller
 };
 
 /// "cuda:1", as reports name devices.
 std::string device_name(int type, int index);
 
-/// What a recording must say of what was said from entry `first` on. Blocks from before it are freed without a size.
+/// The expected lines of a recording for the fakes' events from entry `first` on. Earlier blocks are freed without a
+/// size.
 std::vector<Line> expected_lines(const std::vector<Said>& said, std::size_t first = 0);
 
 /// The lines of each thread in their order.

@@ -1,5 +1,5 @@
-// Where the stand-in for libc10_cuda has the memory of its segments from: nowhere (segments_none.cpp), or from the
-// driver (driver/segments_driver.cpp).
+// Source of the segments of the stand-in for libc10_cuda: none (segments_none.cpp), or the driver
+// (driver/segments_driver.cpp).
 #pragma once
 
 #include <cstdint>

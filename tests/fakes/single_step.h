@@ -32,7 +32,7 @@ inline void set_trap_flag(bool /*on*/) {}
 }  // namespace stepping
 
 /// Calls `code` in the calling thread, and `handler` in a signal handler between any two of its instructions. Exits
-/// with 77 where the processor's way to do that is not known.
+/// with 77 if this is not supported for the processor.
 template <typename Code>
 void single_step(const Code& code, stepping::Handler* handler) {
   if (!stepping::kSupported) ::_exit(77);

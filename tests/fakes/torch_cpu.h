@@ -1,5 +1,5 @@
-// The part of libtorch_cpu that is autograd's engine, with the same mangled names and the same layout of a node: that
-// of PyTorch 2.15, or with FAKES_SIGNED_TOTALS that of 1.13.
+// The part of libtorch_cpu with autograd's engine, with the same mangled names and the same layout of a node: PyTorch
+// 2.15's, or with FAKES_SIGNED_TOTALS 1.13's.
 #pragma once
 
 #include <cstdint>
@@ -54,16 +54,16 @@ extern "C" {
 
 enum FakesNode : int {
   kFakesAddmm,           ///< torch::autograd::generated::AddmmBackward0
-  kFakesAccumulateGrad,  ///< torch::autograd::AccumulateGrad, whose number is the greatest
+  kFakesAccumulateGrad,  ///< torch::autograd::AccumulateGrad, with the greatest number
   kFakesTemplate,        ///< torch::autograd::CppNode<Twice>
   kFakesPrivate,         ///< (anonymous namespace)::PrivateBackward
   kFakesScale,           ///< of Python: ScaleBackward
   kFakesShift,           ///< of Python: ShiftBackward
-  kFakesStrange,         ///< no node that PyTorch would make: without a thread
+  kFakesStrange,         ///< not a node of PyTorch's: without a thread
   kFakesKinds,
 };
 
-/// A node that the calling thread makes, with its number; `thread`, unless 0, is said to have made it.
+/// A node made by the calling thread, with its number; `thread`, unless 0, is recorded as its thread.
 void* fakes_make_node(int kind, std::uint64_t thread, std::uint64_t* number);
 /// Evaluates it and deletes it, whether `action` returns or not.
 void fakes_evaluate(void* node, void (*action)(void*), void* argument);

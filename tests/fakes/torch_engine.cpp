@@ -1,4 +1,4 @@
-// Fake libtorch_cpu: evaluates nodes. Its caller is in another file, and comes here through the library's import table.
+// Fake libtorch_cpu: evaluates nodes. Its caller is in another file, and calls it through the library's import table.
 #include <cstdlib>
 #include <utility>
 

@@ -27,7 +27,7 @@ using ::testing::StartsWith;
 constexpr std::uint64_t kMiB = 1 << 20;
 constexpr const char* kNoNvml = "/nonexistent";
 
-// What others record on this machine meanwhile is not of this process.
+// Excludes other recordings on this machine.
 const std::string kOfThisProcess = " --pid " + std::to_string(::getpid());
 
 struct Output {
@@ -89,7 +89,7 @@ class WatchTest : public ::testing::Test {
                      {"memory", {{"total", 1000 * kMiB}, {"reserved", 0}, {"used", 950 * kMiB}}}}}}};
 };
 
-// Keys and units of the Python monitors that came before.
+// Keys and units of the earlier Python monitors.
 TEST_F(WatchTest, ProfileReport) {
   const Output output = run("profile --duration 0.5 --interval 0.05 --plot --output " + report("p.json"));
   EXPECT_EQ(output.code, 0);
@@ -136,7 +136,7 @@ TEST_F(WatchTest, OomReport) {
 }
 
 TEST_F(WatchTest, GrowthThatReachesTheLimitIsARisk) {
-  // So fast that stretches without samples, on a busy machine, do not look like a warm-up that ends before the limit.
+  // So fast that gaps between samples, on a busy machine, do not look like a warm-up that ends before the limit.
   script_["devices"][0]["grows"] = 100 * kMiB;
   (void)run("oom --duration 4 --interval 0.05 --devices 0 --output " + report("oom.json"));
   const json found = read(report("oom.json"));

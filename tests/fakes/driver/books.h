@@ -1,4 +1,4 @@
-// What memory the stand-in for libcuda has given out: the truth that a recording is compared with.
+// Memory given out by the stand-in for libcuda: the truth for comparison with a recording.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace fakes {
 
-/// The call of the driver that is under way on this thread.
+/// The current call of the driver on this thread.
 struct Call {
   std::uint32_t number = 0;  ///< in the process
   const char* function = nullptr;
@@ -15,10 +15,10 @@ struct Call {
 };
 extern thread_local Call current_call;
 
-/// Bytes by account, named as the devices of a recording are: cuda-driver:0, cuda-managed:0, cuda-host. Each change is
-/// a line of the file that FAKES_CUDA_LOG names, if there is one:
+/// Bytes by account, named like the devices of a recording: cuda-driver:0, cuda-managed:0, cuda-host. Each change is a
+/// line of the file FAKES_CUDA_LOG, if it is set:
 ///   {"pid", "tid", "call": number, "function", "caller": "libnccl.so.2", "account", "change": bytes}
-/// Lines are whole, and processes share the file. Not thread-safe.
+/// Lines are written whole, and processes share the file. Not thread-safe.
 class Books {
  public:
   void change(const std::string& account, std::int64_t bytes);
@@ -28,7 +28,7 @@ class Books {
   std::map<std::string, std::uint64_t> now_;
 };
 
-/// Appends a line to the file that FAKES_CUDA_LOG names.
+/// Appends a line to the file FAKES_CUDA_LOG.
 void log_line(const std::string& line);
 
 }  // namespace fakes

@@ -1,4 +1,4 @@
-// A call of the stand-in driver, as each of its functions makes one.
+// A call of the stand-in driver, made by each of its functions.
 #pragma once
 
 #include <unistd.h>
@@ -11,7 +11,7 @@
 #include "script.h"
 
 #define FAKE extern "C" __attribute__((visibility("default")))
-/// The exported function that stands here, and who called it.
+/// The enclosing exported function, and its caller.
 #define HERE __func__, __builtin_return_address(0)
 
 namespace fakes {
@@ -21,7 +21,7 @@ struct FakeContext {
   std::uint32_t uid = 0;
 };
 
-/// Made by the first cuInit(). It is there until the process ends: threads may still be calling then.
+/// Created by the first cuInit(). It exists until the process ends: threads may still be calling then.
 struct State {
   State();
 
@@ -35,9 +35,9 @@ extern std::atomic<Hook*> hook;            ///< CUPTI's
 /// cuInit() was called, and in this process.
 bool usable();
 bool known(Device device);
-/// What the script makes this call of the function answer.
+/// The result of this call of the function in the script.
 Result scripted(const char* function);
-/// Whether CUPTI is told of the function.
+/// Whether CUPTI is called for the function.
 bool told(const char* function);
 std::uint32_t next_call_number();
 
@@ -45,7 +45,7 @@ inline std::uint64_t number(const void* address) {
   return reinterpret_cast<std::uintptr_t>(address);
 }
 
-/// `body` does what the function does, unless the script has it fail. CUPTI hears of it before and after.
+/// `body` implements the function, unless the script makes it fail. CUPTI is called before and after.
 template <typename Parameters, typename Body>
 Result call(std::uint32_t id, const char* function, const void* caller, Parameters parameters, Body body) {
   if (!usable()) return kNotInitialized;

@@ -1,4 +1,4 @@
-// A library that has a workspace, as libcublasLt.so.13 has one.
+// A library with a workspace, like libcublasLt.so.13.
 #include "libraries.h"
 
 void* fakes_cublas_open() {

@@ -1,6 +1,6 @@
-// A library that stands for the CUDA driver's libcuda.so.1: it does what the driver does with memory, without any, and
-// keeps honest books of it (books.h). Like the real one its first cuInit() loads the library that CUDA_INJECTION64_PATH
-// names, and it tells CUPTI of each call. script.h says how many devices there are and which calls fail.
+// A library that replaces the CUDA driver's libcuda.so.1: it manages memory like the driver, without having any, and
+// keeps exact accounts (books.h). Like the real one, its first cuInit() loads the library in CUDA_INJECTION64_PATH, and
+// it calls CUPTI for each call. script.h sets the number of devices and the failing calls.
 #include "call.h"
 
 namespace {
@@ -20,7 +20,7 @@ Result synchronize() {
   return kSuccess;
 }
 
-// NAME_params of those functions that cupti_api.h has the beginning of.
+// NAME_params of functions for which cupti_api.h has only the beginning.
 struct ManagedParameters {
   AllocateParameters common;
   unsigned flags;

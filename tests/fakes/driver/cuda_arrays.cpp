@@ -1,4 +1,4 @@
-// The part of the stand-in driver that has arrays.
+// The part of the stand-in driver for arrays.
 #include <map>
 #include <mutex>
 
@@ -16,7 +16,7 @@ constexpr std::int32_t kNv12 = 0xb0;
 constexpr unsigned kLayered = 1;
 constexpr unsigned kSparse = 0x40;
 
-/// Of the formats that the scenes use.
+/// For the formats used by the scenes.
 std::uint64_t bytes_of_texels(std::int32_t format, unsigned channels, std::uint64_t texels) {
   static const std::map<std::int32_t, std::uint64_t> kChannel = {{0x01, 1}, {0x10, 2}, {0x20, 4}};
   return format == kNv12 ? texels * 3 / 2 : kChannel.at(format) * channels * texels;

@@ -1,4 +1,4 @@
-// The part of the stand-in driver that has memory without addresses: physical memory that is mapped, pools, graphs.
+// The part of the stand-in driver for memory without addresses: physical memory that is mapped, pools, graphs.
 #include "call.h"
 
 namespace {
@@ -15,7 +15,7 @@ std::string account_of(const Location& location) {
   return location.type == kLocationDevice ? device_account(location.id) : kHostAccount;
 }
 
-// NAME_params of those functions that cupti_api.h has the beginning of.
+// NAME_params of functions for which cupti_api.h has only the beginning.
 struct AsyncParameters {
   AllocateParameters common;
   Stream stream;

@@ -1,4 +1,4 @@
-// A library that stands between others and the driver, as libcudart.so.13 does.
+// A library between others and the driver, like libcudart.so.13.
 #include "driver_library.h"
 #include "libraries.h"
 

@@ -1,5 +1,5 @@
-// A library that stands for libcupti.so.13: hands the stand-in driver's calls to its one subscriber. At its end, and at
-// each unsubscription, it adds to FAKES_CUDA_LOG how many callbacks it has delivered: {"pid", "delivered"}.
+// A library that replaces libcupti.so.13: passes the stand-in driver's calls to its one subscriber. At its end, and at
+// each unsubscription, it adds the number of delivered callbacks to FAKES_CUDA_LOG: {"pid", "delivered"}.
 #include <dlfcn.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// The functions that the stand-in for libcuda has: those of NVIDIA's cuda.h with the same names and arguments.
+// The functions of the stand-in for libcuda: from NVIDIA's cuda.h with the same names and arguments.
 #pragma once
 
 #include "collect/process/driver/cupti_api.h"
@@ -64,7 +64,7 @@ struct MulticastProperties {
   unsigned long long flags;
 };
 
-/// How the stand-in for CUPTI hears of calls: at the entry and at the exit of each, on its thread.
+/// The callback of the stand-in for CUPTI: called at the entry and at the exit of each call, on its thread.
 using Hook = void(std::uint32_t id, const CallbackData& data);
 
 }  // namespace fakes

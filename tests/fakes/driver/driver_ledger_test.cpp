@@ -24,7 +24,7 @@ json ledger(const std::string& path) {
 constexpr std::int64_t kContext = 500 * kMiB;
 constexpr std::int64_t kOther = 2048 * kMiB;
 
-/// The whole path without a GPU: what NVML reports is what the driver gave out, a context, and another process.
+/// The whole path without a GPU: NVML reports the driver's memory, a context, and another process.
 class DriverLedgerTest : public DriverTest, public ::testing::WithParamInterface<const char*> {
  protected:
   /// Runs the training with these devices of NVML. `segments`: FAKES_SEGMENTS.
@@ -41,7 +41,7 @@ class DriverLedgerTest : public DriverTest, public ::testing::WithParamInterface
             {"memory", {{"total", (80 << 10) * kMiB}, {"reserved", 500 * kMiB}, {"used", kOther}}},
             {"processes", {{{"pid", "parent"}, {"bytes", kOther}}}}};
   }
-  /// The one whose memory the driver of the program gives out, as its device 0.
+  /// The GPU whose memory the program's driver gives out, as its device 0.
   [[nodiscard]] json gpu_of_program(const std::string& uuid) const {
     json device = gpu(uuid);
     device["driver_log"] = folder_.at("log");

@@ -1,4 +1,4 @@
-// libcuda.so.1 as libraries use it that also run without a GPU: found while running.
+// libcuda.so.1 for libraries that also run without a GPU: looked up at run time.
 #pragma once
 
 #include <dlfcn.h>

@@ -15,7 +15,7 @@ namespace tidemark::testing {
 inline constexpr std::int64_t kMiB = 1 << 20;
 
 struct RunOptions {
-  nlohmann::json script = nlohmann::json::object();  ///< of the driver and of CUPTI: script.h
+  nlohmann::json script = nlohmann::json::object();  ///< for the driver and CUPTI: script.h
   std::string run = "--no-samples --driver on --stacks native";
   std::string environment = {};
   std::string program = {};  ///< instead of the scene: its command
@@ -42,10 +42,10 @@ class DriverTest : public ::testing::Test {
 /// Callbacks that CUPTI delivered.
 std::uint64_t delivered(const DriverRun& run);
 
-/// Expects the same changes in the same order; says the first place where they differ.
+/// Expects the same changes in the same order; prints the first difference.
 void expect_changes(const std::vector<Change>& found, const std::vector<Change>& wanted);
 
-/// All changes of one process are there, in their order, with their owners, and nothing is said to be missing.
+/// All changes of one process are recorded, in order, with their owners, and no loss is recorded.
 void expect_recorded(const DriverRun& run);
 
 std::string text_of(const std::string& path);

@@ -1,4 +1,4 @@
-// What scripts/gpu_check.py runs on a GPU does what it should; here with the stand-ins, and without PyTorch.
+// The programs that scripts/gpu_check.py runs on a GPU work; here with the stand-ins, and without PyTorch.
 #include <gtest/gtest.h>
 
 #include "driver_run.h"
@@ -38,7 +38,7 @@ TEST_F(DriverTest, BenchmarkOfCalls) {
       EXPECT_TRUE(call[what].contains("empty_added_ns") && call[what].contains("tidemark_added_ns")) << name;
     }
   }
-  // Of each call both callbacks came to Tidemark first, then to the empty subscriber.
+  // Both callbacks of each call came to Tidemark first, then to the empty subscriber.
   ASSERT_EQ(result.recordings.size(), 1U);
   EXPECT_GT(result.recordings[0].changes.size(), 1000U);
   std::vector<std::uint64_t> counts;

@@ -1,5 +1,5 @@
-// What PyTorch has reserved once it has given segments back, and its page-locked memory, without `--driver on`: as the
-// driver says.
+// PyTorch's reserved memory after it released segments, and its page-locked memory, without `--driver on`: compared
+// with the driver.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,7 +28,7 @@ class SegmentsTest : public DriverTest, public ::testing::WithParamInterface<con
                                               " FAKES_HEARD=" + folder_.at("heard")});
   }
 
-  /// What was reserved after each event of these kinds.
+  /// Reserved memory after each event of these kinds.
   std::vector<std::int64_t> reserved(const std::string& device, const std::string& kind) const {
     const std::string recording = folder_.at("run.tide");
     const std::string command = TIDEMARK_PROGRAM " dump --format json " + recording + " >" + recording + ".jsonl";
@@ -44,7 +44,7 @@ class SegmentsTest : public DriverTest, public ::testing::WithParamInterface<con
   }
 };
 
-/// What the driver had given out after each call that gave some back.
+/// The driver's memory after each call that released some.
 std::vector<std::int64_t> left(const std::vector<Change>& said, const std::string& account) {
   std::vector<std::int64_t> values;
   std::int64_t level = 0;
@@ -75,7 +75,7 @@ TEST_P(SegmentsTest, ReservedIsWhatTheDriverGaveOut) {
   EXPECT_THAT(recorded, Not(Contains(Key("cuda-driver:0"))));
 }
 
-// The driver's own calls have everything once.
+// The driver's own calls are complete and unique.
 TEST_P(SegmentsTest, NothingIsRecordedTwiceWithTheDriversCalls) {
   const DriverRun result = empty_cache("--driver on");
   ASSERT_EQ(result.recordings.size(), 1U) << result.messages;

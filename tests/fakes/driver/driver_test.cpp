@@ -1,4 +1,4 @@
-// `tidemark run --driver on`: what a recording says of the driver's memory is what the driver itself says.
+// `tidemark run --driver on`: the driver's memory in a recording equals the driver's own account.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -51,8 +51,9 @@ TEST_F(DriverTest, ManagedAndPageLockedMemory) {
 TEST_F(DriverTest, PoolsAreWhatTheyReserve) {
   const DriverRun result = run("pools");
   expect_recorded(result);
-  // In steps of 32: six of 12 take 96, three of them need 64, two 32. The other pool grows to 64, 128, is cut to 100,
-  // 10, nothing. The first then grows by 96: of 100 + 24. Last a block that is no pool's, freed as if it were.
+  // In steps of 32: six of 12 take 96, three of them need 64, two 32. The other pool grows to 64, 128, is trimmed to
+  // 100, 10, nothing. The first then grows by 96: for 100 + 24. Last a block that is not in a pool, freed like a
+  // pool's.
   std::vector<std::int64_t> steps;
   for (const Change& change : result.said) steps.push_back(change.bytes / kMiB);
   EXPECT_THAT(steps, ElementsAre(32, 32, 32, -32, -32, 64, 64, -28, -90, -10, 96, 1, -1));
@@ -130,7 +131,7 @@ TEST_F(DriverTest, ThreadsShareAPool) {
   EXPECT_EQ(result.code, 0) << result.messages;
   ASSERT_EQ(result.recordings.size(), 1U);
   const DriverRecording& recording = result.recordings[0];
-  // Which thread sees a pool grow is a matter of chance; what there is in the end is not: four pages and 64 MiB.
+  // Which thread sees a pool grow is random; the total at the end is not: four pages and 64 MiB.
   EXPECT_EQ(levels(result.said)["cuda-driver:0"].now, 72 * kMiB);
   EXPECT_EQ(levels(recording.changes)["cuda-driver:0"].now, 72 * kMiB);
   EXPECT_THAT(recording.missing, IsEmpty());
@@ -180,7 +181,7 @@ TEST_F(DriverTest, WhatHappensInAPauseIsNotSeen) {
   EXPECT_EQ(result.code, 0) << result.messages;
   ASSERT_EQ(result.recordings.size(), 1U);
   const DriverRecording& recording = result.recordings[0];
-  // Those whose addresses are handed out again are gone by then. The pool is found empty when it is looked at next.
+  // Pools whose addresses are reused are gone by then. The pool is found empty at the next check.
   EXPECT_EQ(levels(recording.changes), levels(result.said));
   EXPECT_THAT(recording.missing, IsEmpty());
 }
@@ -211,10 +212,10 @@ TEST_F(DriverTest, FreesThatFailGiveNothingBack) {
                                "cuArrayDestroy", "cuMemPoolDestroy", "cuDevicePrimaryCtxReset_v2"}) {
     returns[function] = {1};
   }
-  returns["cuMemFreeAsync"] = {0, 1};  // the first is of the pool
+  returns["cuMemFreeAsync"] = {0, 1};  // the first is the pool's
   const DriverRun result = run("failing_frees", {.script = {{"returns", returns}}});
   expect_recorded(result);
-  // All is there until the first round is over; then what was allocated in it goes with the context.
+  // All memory is alive until the first round ends; then its allocations are freed with the context.
   EXPECT_THAT(levels(result.said),
               ElementsAre(Pair("cuda-driver:0", Level{9 * kMiB, (1 + 2 + 4 + 4 + 64 + 6 + 8) * kMiB}),
                           Pair("cuda-host", Level{0, 3 * kMiB + (64 << 10)})));

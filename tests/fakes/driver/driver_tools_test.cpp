@@ -1,4 +1,4 @@
-// `tidemark run --driver on` where CUPTI or the driver is not to be had, or somebody else wants it.
+// `tidemark run --driver on` if CUPTI or the driver is unavailable, or another tool needs it.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Pair;
 
-/// Which lines the driver wrote of one function.
+/// The number of lines that the driver wrote for one function.
 std::ptrdiff_t calls(const DriverRun& result, const std::string& function) {
   return std::count_if(result.log.begin(), result.log.end(),
                        [&](const json& line) { return line.value("function", "") == function; });
@@ -25,7 +25,7 @@ std::ptrdiff_t calls(const DriverRun& result, const std::string& function) {
 TEST_F(DriverTest, AToolThatWasThereBeforeKeepsCupti) {
   const DriverRun result = run("tool_before");
   EXPECT_EQ(result.code, 0) << result.messages;
-  // Its subscription succeeds (0), and it hears of each call that took something.
+  // Its subscription succeeds (0), and it is called for each call that took memory.
   EXPECT_EQ(result.output, "0 " + std::to_string(calls(result, "cuMemAlloc_v2")) + "\n");
   EXPECT_THAT(result.messages, HasSubstr("another tool uses CUPTI"));
   ASSERT_EQ(result.recordings.size(), 1U);

@@ -1,4 +1,4 @@
-// What the stand-ins for NVIDIA's libraries have, for the test program. They use the device of the current context.
+// Functions of the stand-ins for NVIDIA's libraries, for the test program. They use the device of the current context.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,7 @@ void fakes_nccl_close(void* communicator);
 void* fakes_cublas_open();
 void fakes_cublas_close(void* workspace);
 
-/// libcudart.so.13. 0 is success, as with the real ones.
+/// libcudart.so.13. 0 is success, as in the real ones.
 int cudaMalloc(void** address, std::size_t bytes);
 int cudaFree(void* address);
 int cudaGetDevice(int* device);
@@ -24,17 +24,17 @@ int cudaHostUnregister(void* address);
 int cudaGetDriverEntryPointByVersion(const char* name, void** function, unsigned version, unsigned long long flags,
                                      int* found);
 
-/// libtorch_cuda.so: page-locked memory, as its allocator of host memory has it.
+/// libtorch_cuda.so: page-locked memory, like its allocator of host memory.
 void* fakes_pin(std::size_t bytes);
 void fakes_unpin(void* address);
 void fakes_register(void* address, std::size_t bytes);
 void fakes_unregister(void* address);
 
-/// libtool.so, another profiler: subscribes to cuMemAlloc_v2 and counts its calls. Gives a CUptiResult.
+/// libtool.so, another profiler: subscribes to cuMemAlloc_v2 and counts its calls. Returns a CUptiResult.
 int fakes_tool_subscribe();
-/// The same, with the functions that dlsym() finds in the libcupti that it opens. Gives a CUptiResult.
+/// The same, with the functions that dlsym() finds in the libcupti that it opens. Returns a CUptiResult.
 int fakes_tool_subscribe_by_handle();
-/// Registers for activity records, likewise.
+/// Registers for activity records with such functions.
 int fakes_tool_activities_by_handle();
 int fakes_tool_unsubscribe();
 int fakes_tool_calls();

@@ -163,7 +163,7 @@ Result Memory::map(DevicePointer address, std::uint64_t bytes, AllocationHandle 
   return kSuccess;
 }
 
-// One call may end several mappings, but none in its middle.
+// One call may end several mappings, but not a part of one.
 Result Memory::unmap(DevicePointer address, std::uint64_t bytes) {
   const std::lock_guard guard(lock_);
   auto mapping = mappings_.find(address);

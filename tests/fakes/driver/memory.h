@@ -13,8 +13,8 @@
 
 namespace fakes {
 
-/// Numbers to hand out, each in use once; those given back are used again first, which is what the real ones do and
-/// what makes a recorder's mistakes visible.
+/// Numbers to give out, each used once at a time; returned ones are reused first, like in the real drivers, which makes
+/// a recorder's mistakes visible.
 class Numbers {
  public:
   explicit Numbers(std::uint64_t first) : next_(first) {}
@@ -26,22 +26,22 @@ class Numbers {
   std::map<std::uint64_t, std::vector<std::uint64_t>> free_;  // by count
 };
 
-/// Each method is a call of the driver and gives its CUresult. Thread-safe.
+/// Each method is a call of the driver and returns its CUresult. Thread-safe.
 class Memory {
  public:
   Memory(int devices, std::uint64_t device_bytes);
 
   Result allocate(const std::string& account, std::uint64_t bytes, std::uint64_t* address);
-  /// Memory of the program's own, page-locked.
+  /// Page-locks the program's own memory.
   Result register_host(std::uint64_t address, std::uint64_t bytes);
-  /// A pool that had it gives back what is above its threshold.
+  /// The block's pool, if any, releases memory above its threshold.
   Result free(std::uint64_t address);
-  /// In the order of a stream: a block that is not a pool's is free at the next synchronization of its device.
+  /// In the order of a stream: a block outside of pools is free at the next synchronization of its device.
   Result free_async(Device device, std::uint64_t address);
 
   Result reserve_addresses(std::uint64_t bytes, DevicePointer* address);
   Result free_addresses(DevicePointer address, std::uint64_t bytes);
-  /// Physical memory, which is given back once nobody refers to it and nothing is mapped from it.
+  /// Physical memory, which is released once there is no reference to it and nothing is mapped from it.
   Result create(const std::string& account, std::uint64_t bytes, AllocationHandle* handle);
   /// Physical memory that takes none of this process: of another one, or a multicast object.
   Result adopt(AllocationHandle* handle);
@@ -54,21 +54,21 @@ class Memory {
   MemoryPool create_pool(const std::string& account);
   Result destroy_pool(MemoryPool pool);
   Result set_threshold(MemoryPool pool, std::uint64_t bytes);
-  /// None when there is no such pool.
+  /// std::nullopt if there is no such pool.
   std::optional<std::uint64_t> reserved(MemoryPool pool);
   Result allocate_from(MemoryPool pool, std::uint64_t bytes, DevicePointer* address);
-  /// Pools keep at least `least_bytes` of what is not in use.
+  /// Pools keep at least `least_bytes` of unused memory.
   Result trim(MemoryPool pool, std::uint64_t least_bytes);
-  /// Pools of the device, and those of the host, give back what is above their threshold, blocks freed in a stream are
+  /// Pools of the device, and those of the host, release memory above their threshold; blocks freed in a stream become
   /// free.
   void synchronized(Device device);
 
-  /// A graph whose allocations come to `bytes` is launched. Graphs share what is reserved for them.
+  /// A graph with allocations of `bytes` in total is launched. Graphs share their reserved memory.
   Result launch(Device device, std::uint64_t bytes);
   Result trim_graphs(Device device);
   std::uint64_t graph_reserved(Device device);
 
-  /// The end of a device's context, and of what was allocated in it.
+  /// The end of a device's context, and of its allocations.
   void reset(Device device);
 
  private:
@@ -81,11 +81,11 @@ class Memory {
   struct Block {
     std::string account;
     std::uint64_t bytes = 0;
-    Pool* pool = nullptr;       ///< it has the bytes, the account has not
-    bool address_ours = false;  ///< to be handed out again
+    Pool* pool = nullptr;       ///< the pool has the bytes, the account does not
+    bool address_ours = false;  ///< given out by this driver, to be reused
   };
   struct Physical {
-    std::string account;  ///< empty where it is not this process's
+    std::string account;  ///< empty for memory of another process
     std::uint64_t bytes = 0;
     std::uint64_t references = 1;
     std::uint64_t mappings = 0;

@@ -1,4 +1,4 @@
-// A library that takes memory from the driver as libnccl.so.2 does: by its own calls, most of it as mapped physical
+// A library that takes memory from the driver like libnccl.so.2: with its own calls, most of it as mapped physical
 // memory, whose handle is released at once.
 #include "driver_library.h"
 #include "libraries.h"

@@ -17,7 +17,7 @@ std::string file_name(const std::string& path) {
   return path.substr(path.rfind('/') + 1);
 }
 
-/// Libraries between the driver and whoever wants the memory.
+/// Libraries between the driver and the owner of the memory.
 bool is_between(const std::string& library) {
   return library.starts_with("libcuda.so") || library.starts_with("libcudart.so") || library.starts_with("libcupti.so");
 }
@@ -131,7 +131,7 @@ DriverRecording driver_recording(const std::string& path) {
       changes.push_back(change);
       continue;
     }
-    changes.back().bytes += bytes;  // of one call of the driver: a pool's piece that became smaller
+    changes.back().bytes += bytes;  // in one call of the driver: a pool's piece that became smaller
     if (changes.back().bytes < 0) changes.back().owner.clear();
   }
   return recording;

@@ -1,4 +1,4 @@
-// What the scenes of the test program have in common.
+// Shared by the scenes of the test program.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ void plain_work(unsigned seed, int steps);
 /// For cuMemCreate.
 AllocationProperties on_device(Device device);
 
-// Scenes: each gives the program's exit code.
+// Scenes: each returns the program's exit code.
 int plain();
 int through_libraries();
 int host();

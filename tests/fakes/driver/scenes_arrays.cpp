@@ -43,14 +43,14 @@ int arrays() {
   Array sparse = create({4096, 4096, 0, kFloat, 4, kSparse});
   DRIVER(cuArrayDestroy)(image);
   DRIVER(cuMipmappedArrayDestroy)(pyramid);
-  DRIVER(cuArrayDestroy)(volume);  // the script has it fail
+  DRIVER(cuArrayDestroy)(volume);  // the script makes it fail
   DRIVER(cuArrayDestroy)(sparse);
   DRIVER(cuArrayDestroy)(line);
   DRIVER(cuMipmappedArrayDestroy)(layered_pyramid);
   return layers != nullptr ? 0 : 1;
 }
 
-/// Whose size nobody outside the driver knows.
+/// Their size is known only to the driver.
 int unknown_arrays() {
   start();
   Array frames[2] = {};

@@ -56,10 +56,10 @@ int vmm() {
   }
   DRIVER(cuMemRelease)(handles[0]);
   DRIVER(cuMemRelease)(handles[1]);
-  DRIVER(cuMemUnmap)(base, 3 * kPage);  // three mappings, of which two were all that kept the memory
+  DRIVER(cuMemUnmap)(base, 3 * kPage);  // three mappings, two of which were the last references to the memory
   DRIVER(cuMemRelease)(handles[2]);
 
-  AllocationHandle again = 0;  // the fourth: mapped twice, referred to twice
+  AllocationHandle again = 0;  // the fourth: mapped twice, with two references
   DRIVER(cuMemRetainAllocationHandle)(&again, reinterpret_cast<void*>(base + 3 * kPage + 5));
   DRIVER(cuMemMap)(base + 8 * kPage, kPage, 0, again, 0);
   DRIVER(cuMemRelease)(handles[3]);
@@ -110,7 +110,7 @@ int graph() {
   return 0;
 }
 
-/// Made by the call that makes nodes of all kinds, and taken by the upload.
+/// Made by the call that makes nodes of all kinds, and allocated by the upload.
 int graph_nodes() {
   start();
   Graph graph = nullptr;
@@ -158,7 +158,7 @@ int reset() {
   return 0;
 }
 
-/// Which calls fail says the script.
+/// The script determines the failing calls.
 int failing() {
   start();
   const DevicePointer first = allocate(kMiB);
@@ -178,7 +178,7 @@ int failing() {
   return 0;
 }
 
-/// Everything is given back twice: the script has the first time fail.
+/// Everything is freed twice: the script makes the first time fail.
 int failing_frees() {
   start();
   const DevicePointer blocks[2] = {allocate(kMiB), allocate(2 * kMiB)};
@@ -215,7 +215,7 @@ int failing_frees() {
     DRIVER(cuArrayDestroy)(array);
     DRIVER(cuMemPoolDestroy)(pool);
     allocate(fails ? 6 * kMiB : 7 * kMiB);
-    if (fails) DRIVER(cuMemAllocFromPoolAsync)(&pooled, 50 * kMiB, pool, nullptr);  // it is still looked at
+    if (fails) DRIVER(cuMemAllocFromPoolAsync)(&pooled, 50 * kMiB, pool, nullptr);  // its size is still checked
     if (fails) DRIVER(cuMemFreeAsync)(pooled, nullptr);
     DRIVER(cuDevicePrimaryCtxReset_v2)(0);
     allocate(fails ? 8 * kMiB : 9 * kMiB);
@@ -223,7 +223,7 @@ int failing_frees() {
   return 0;
 }
 
-/// What the script lets nobody hear of is given back; an address that is nobody's cannot be.
+/// Releases memory whose allocation the script hides; an unknown address cannot be freed.
 int never_seen() {
   start();
   DevicePointer rows = 0;

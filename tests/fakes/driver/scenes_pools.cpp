@@ -24,7 +24,7 @@ int pools() {
   for (DevicePointer& block : blocks) DRIVER(cuMemAllocAsync)(&block, 12 * kMiB, nullptr);
   for (std::size_t at = 0; at < 3; ++at) DRIVER(cuMemFreeAsync)(blocks[at], nullptr);
   DRIVER(cuStreamSynchronize)(nullptr);
-  free_block(blocks[4]);  // allowed for memory of pools too; and what they need no more goes at once
+  free_block(blocks[4]);  // allowed for memory of pools too; the pools release unneeded memory at once
   DRIVER(cuCtxSynchronize)();
 
   MemoryPool pool = create_pool({tidemark::process::cuda::kLocationDevice, 0});
@@ -62,7 +62,7 @@ int pools_elsewhere() {
   return 0;
 }
 
-/// One pool after the other; of each the memory is given back only with the pool.
+/// One pool after the other; the memory of each is released only with the pool.
 int many_pools() {
   start();
   for (int count = 0; count < 300; ++count) {
@@ -110,7 +110,7 @@ int pool_threads() {
   return 0;
 }
 
-/// Each thread makes pools and destroys them, while the others' synchronizations ask how large all pools are.
+/// Each thread makes and destroys pools, while the others' synchronizations query the sizes of all pools.
 int pools_come_and_go() {
   start();
   std::vector<std::thread> workers;

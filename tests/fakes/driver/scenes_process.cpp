@@ -19,7 +19,7 @@ void tell_tidemark(const char* function) {
 
 }  // namespace
 
-/// Blocks pass from thread to thread; addresses are handed out again at once.
+/// Blocks pass from thread to thread; addresses are reused at once.
 int threads() {
   start();
   std::mutex lock;
@@ -63,7 +63,7 @@ int forks() {
   start();
   plain_work(child == 0 ? 1 : 2, 50);
   if (child == 0) return 0;
-  const pid_t late = ::fork();  // the driver is of no use there, and says so
+  const pid_t late = ::fork();  // the driver is unusable there, and reports it
   if (late == 0) ::_exit(DRIVER(cuInit)(0) == kNotInitialized && allocate(kMiB) == 0 ? 0 : 1);
   int status[2] = {};
   ::waitpid(child, &status[0], 0);
@@ -71,7 +71,7 @@ int forks() {
   return status[0] + status[1];
 }
 
-/// While nothing is recorded, what was there is given back, and other memory gets its addresses.
+/// During a pause, existing memory is released, and other memory gets its addresses.
 int paused() {
   start();
   const AllocationProperties properties = on_device(0);
@@ -103,7 +103,7 @@ int tool_before() {
   return 0;
 }
 
-/// The driver does not bear being asked about it afterwards.
+/// Querying the driver about it afterwards crashes.
 int pool_destroyed_in_pause() {
   start();
   PoolDescription description{};
@@ -150,7 +150,7 @@ int activities_by_handle() {
   return registered;
 }
 
-/// PyTorch, its libraries and an own block, all there until the processes of the GPU were listed twice.
+/// PyTorch, its libraries and a separate block, all alive until the processes of the GPU were listed twice.
 int training() {
   start();
   const Torch torch{Library((libraries + "/libc10_cuda.so").c_str())};
@@ -165,7 +165,7 @@ int training() {
   return workspace == nullptr || communicator == nullptr ? 1 : 0;
 }
 
-/// Two devices give their segments back; the second has one again at the end. Page-locked memory comes and goes.
+/// Two devices release their segments; the second has one again at the end. Page-locked memory comes and goes.
 int empty_cache() {
   start(1);
   use_device(0);

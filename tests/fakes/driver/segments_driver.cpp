@@ -1,4 +1,4 @@
-// Segments from the runtime's cudaMalloc, or, where FAKES_SEGMENTS is "expandable" or "expandable by dlsym", as
+// Segments from the runtime's cudaMalloc, or, if FAKES_SEGMENTS is "expandable" or "expandable by dlsym", like
 // PyTorch's expandable segments: pages of physical memory that are mapped one after the other, each handle released at
 // once.
 #include <cstdlib>
@@ -34,7 +34,7 @@ bool wants(std::string_view segments) {
   return wanted != nullptr && wanted == segments;
 }
 
-/// A function of the driver as PyTorch has it, looked up once.
+/// A function of the driver, looked up once like in PyTorch.
 template <typename Function>
 Function* looked_up(const char* name) {
   static std::map<std::string, void*> functions;

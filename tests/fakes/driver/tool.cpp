@@ -1,4 +1,4 @@
-// Another profiler: linked with CUPTI, as torch.profiler is, or one that opens it.
+// Another profiler: linked with CUPTI, like torch.profiler, or one that opens it.
 #include <dlfcn.h>
 
 #include <atomic>
