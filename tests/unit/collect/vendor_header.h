@@ -1,4 +1,4 @@
-// Declarations of ours against those of a vendor's header: what can be compared when compiling is.
+// Compares declarations of this project with a vendor's header, as far as possible at compile time.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace tidemark::testing {
 
-// Types that may stand for one another in a call: numbers of one size, pointers, and nothing.
+// Types that are interchangeable in a call: numbers of one size, pointers, and nothing.
 template <typename Type>
 concept Number = std::is_integral_v<Type> || std::is_enum_v<Type>;
 template <typename Ours, typename Theirs>
@@ -30,10 +30,10 @@ struct SameCall<OurReturn (*)(Ours...), TheirReturn (*)(Theirs...)> {
 
 }  // namespace tidemark::testing
 
-/// Two types of pointers to functions may stand for one another.
+/// Two types of pointers to functions are interchangeable.
 #define SAME_CALL(ours, theirs) static_assert(::tidemark::testing::SameCall<ours, theirs>::value, #theirs)
 
-/// A field lies at the same place and is as large.
+/// A field has the same offset and size.
 #define SAME_FIELD(ours, our_field, theirs, their_field)                      \
   static_assert(offsetof(ours, our_field) == offsetof(theirs, their_field) && \
                     sizeof(ours::our_field) == sizeof(theirs::their_field),   \

@@ -67,7 +67,7 @@ class FakeNvml final : public DeviceMachine {
     const std::vector<SampledProcess> processes = {listed(70, 200 * kMiB), listed(71, std::nullopt),
                                                    listed(72, 5 * kMiB)};
     if (old_) {
-      // Without version 2, `used` has what the driver keeps; MIG is not known.
+      // Without version 2, `used` includes the driver's part; MIG is unknown.
       return {{{{"nvidia", 0, {}, {}, "Fake H100", "GPU-1111", "0000:65:00.0", 1000 * kMiB}, {}},
                {0, {}, 320 * kMiB, {}, 37, 41, 71500},
                processes},

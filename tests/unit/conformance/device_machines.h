@@ -1,4 +1,4 @@
-// Machines with GPUs for the suite of DeviceSource: fakes of which everything is known, and the one the tests run on.
+// Machines with GPUs for the suite of DeviceSource: fakes with known values, and the one the tests run on.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace tidemark::testing {
 
-/// What a source must say of a device of a fake machine.
+/// Expected values for a device of a fake machine.
 struct ExpectedDevice {
   DeviceInfo info;
   DeviceSample sample;
@@ -25,11 +25,11 @@ class DeviceMachine {
   virtual ~DeviceMachine() = default;
   /// Null: there is no such GPU here.
   virtual std::unique_ptr<DeviceSource> open() = 0;
-  /// Empty for real machines, of which nothing is known beforehand.
+  /// Empty for real machines, which have no known values.
   [[nodiscard]] virtual std::vector<ExpectedDevice> expected() const { return {}; }
-  /// Makes the first device go away, while a source is open; false where that cannot be done.
+  /// Makes the first device go away, while a source is open; false if that cannot be done.
   virtual bool lose_first() { return false; }
-  /// From the next open() on, the first device answers nothing but that it is there.
+  /// From the next open() on, the first device exists but answers no other call.
   virtual bool silence_first() { return false; }
 };
 
@@ -42,7 +42,7 @@ inline void PrintTo(const MachineKind& kind, std::ostream* out) {
   *out << kind.name;
 }
 
-/// Everything the suite runs on.
+/// All machines the suite runs on.
 [[nodiscard]] std::vector<MachineKind> device_machines();
 
 }  // namespace tidemark::testing

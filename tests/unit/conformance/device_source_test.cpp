@@ -1,4 +1,4 @@
-// What every DeviceSource must do, whatever it reads.
+// Requirements for every DeviceSource.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What a followed recording keeps: totals, or its blocks once it is known that they have owners.
+// Data kept by a followed recording: totals, or its blocks once they are known to have owners.
 #include "follow/followed_recording.h"
 
 #include <gtest/gtest.h>
@@ -59,7 +59,7 @@ TEST(FollowedRecording, ReadsAFileThatChangedAgain) {
   const auto first = write_to(&before);
   ASSERT_TRUE(first->event(allocate(10, 1, 100)).ok());
   ASSERT_TRUE(first->flush().ok());
-  Bytes after;  // as a recorder leaves it whose disk is full: the last frames are replaced by an end
+  Bytes after;  // as left by a recorder with a full disk: the last frames are replaced by an end
   const auto second = write_to(&after);
   ASSERT_TRUE(second->finish({5, true}).ok());
   ASSERT_LT(after.size(), before.size());

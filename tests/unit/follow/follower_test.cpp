@@ -20,7 +20,7 @@ using ::testing::HasSubstr;
 
 constexpr Device kDevice = {DeviceType::cuda, 0};
 
-// Three flushes of events with what they refer to, and samples; with or without an end.
+// Three flushes of events with their definitions, and samples; with or without an end.
 Bytes recording(bool with_end = true) {
   Bytes bytes;
   const auto writer = write_to(&bytes);
@@ -46,7 +46,7 @@ Bytes recording(bool with_end = true) {
   return bytes;
 }
 
-// A file as a recorder has it: locked while it is written.
+// A recorder's file: locked while it is written.
 class GrowingFile {
  public:
   explicit GrowingFile(const std::string& path) : fd_(create_locked_file(path, true).value()) {}
@@ -61,13 +61,13 @@ class GrowingFile {
   ScopedFd fd_;
 };
 
-// What was followed so far.
+// The data followed so far.
 struct Followed {
   explicit Followed(const std::string& path) : follower(Follower::open(path).value()) {}
 
   void add(const Event& event) { events.push_back(event); }
   void add_sample(const SampleRecord& record) { samples.emplace_back(record, events.size()); }
-  /// Everything that is there.
+  /// Reads all available data.
   void read() {
     FollowedBatch batch;
     while (true) {
@@ -77,7 +77,7 @@ struct Followed {
       batch.deliver_to(*this);
     }
   }
-  /// Until the follower knows that nothing more comes.
+  /// Reads until the follower reports the end.
   void read_to_the_end() {
     for (read(); follower->state() == FollowState::growing && error.empty(); read()) {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -201,7 +201,7 @@ TEST(Follower, SaysThatTheFileChanged) {
     EXPECT_EQ(followed.follower->state(), FollowState::growing);
     if (cut) file.cut(20);
     if (!cut) {
-      file.cut(0);  // and longer than before: what is read next does not fit what was
+      file.cut(0);  // and longer than before: the next data does not fit the earlier data
       file.append(std::vector<std::byte>(bytes.size(), std::byte{0xFF}));
     }
     followed.read_to_the_end();

@@ -1,4 +1,4 @@
-// The part that a flight recorder keeps, followed while it moves on: against a recording of everything.
+// A flight recorder's window, followed while it moves on: compared with a recording of everything.
 #include "follow/kept_part.h"
 
 #include <gtest/gtest.h>
@@ -41,7 +41,7 @@ class KeptPartTest : public ::testing::Test {
     ASSERT_TRUE(full_->finish({program_->now_ns(), true}));
     ASSERT_TRUE(writer_->finish({program_->now_ns(), true}));
   }
-  /// Up to the moment in which another segment begins, and a little of that.
+  /// Runs until another segment begins, and a little further.
   void run_into_the_next_segment() {
     const std::string before = writer_->path();
     while (writer_->path() == before) run(0.01);
@@ -59,7 +59,7 @@ class KeptPartTest : public ::testing::Test {
     EXPECT_TRUE(follower) << follower.error().message;
     return std::move(*follower);
   }
-  /// Adds everything that is there to `read`.
+  /// Adds all available data to `read`.
   static void take(Follower& follower, Recording& read) {
     FollowedBatch batch;
     while (true) {
@@ -70,7 +70,7 @@ class KeptPartTest : public ::testing::Test {
     }
     read.definitions = follower.definitions();
   }
-  /// Follows a program that has run, and reads what is there; then the program runs on.
+  /// Follows a program that has run, and reads the available data; then the program runs on.
   [[nodiscard]] std::unique_ptr<Follower> follow_after(double before_s, Recording& read, double on_s) {
     run(before_s);
     auto follower = follow();
@@ -134,7 +134,7 @@ TEST_F(KeptPartTest, FromTheMiddleOnAllThatIsKept) {
   EXPECT_LE(begin_ns, 20 * kSecond) << "when following began, ten seconds were there";
 }
 
-// The job ends a moment after that: who looks ten times a second never sees the last segment in the folder.
+// The job ends a moment after that: a reader that polls ten times a second never sees the last segment in the folder.
 TEST_F(KeptPartTest, TheLastSegmentBeginsAndEndsBetweenTwoLooks) {
   Recording read;
   const auto follower = follow_after(5, read, 0.1);
@@ -170,7 +170,7 @@ TEST_F(KeptPartTest, TwoSegmentsBetweenTwoLooksAreTooManyAndThatIsTold) {
   EXPECT_GE(recording->event_count(), seen);
 }
 
-// A program that is still running when its recording is ended; nothing says that the process exited.
+// A program that is still running when its recording is ended; the process is not recorded as exited.
 TEST_F(KeptPartTest, ARecordingThatIsEndedBeforeItsProgram) {
   Recording read;
   const auto follower = follow_after(5, read, 0.1);
@@ -234,7 +234,7 @@ TEST_F(KeptPartTest, TheStateOfNowIsOfWhatIsKept) {
     read();
     most_events = std::max(most_events, recording->event_count());
   }
-  // Ten seconds are kept at least, twelve and a half at most; and up to that again until all of it is new.
+  // At least ten seconds are kept, at most twelve and a half; and up to that again until all of it is new.
   EXPECT_GE(most_events, 10 * kSecond / kStep);
   EXPECT_LE(most_events, 30 * kSecond / kStep);
   finish();
@@ -250,7 +250,7 @@ TEST_F(KeptPartTest, TheStateOfNowIsOfWhatIsKept) {
   for (const auto& [block, size] : live) expected += size;
   EXPECT_EQ(live_bytes(), expected);
   EXPECT_EQ(recording->state(), FollowState::ended);
-  // Times begin with what is kept, and that is no pause of the program.
+  // Times begin with the kept part, and that is not a pause of the program.
   for (const Overview& overview :
        {static_cast<Overview>(recording->overview()), static_cast<Overview>(recording->store())}) {
     ASSERT_TRUE(overview.window_began_ns.has_value());

@@ -1,4 +1,4 @@
-// The window against the whole recording: what is alive, how much, and whose, must be the same.
+// The window compared with the whole recording: live blocks, bytes and owners must be equal.
 #include "follow/sliding_window.h"
 
 #include <gtest/gtest.h>
@@ -154,7 +154,7 @@ TEST(SlidingWindow, DropsSamplesAndMarksBeforeIt) {
   EXPECT_EQ(store.definitions.marks[0].time_ns, 5'000'000U);
 }
 
-// A parameter that was allocated long before the window, and is named before it, is one inside it.
+// A parameter that was allocated and named long before the window is a parameter inside it.
 TEST(SlidingWindow, IsAttributedAsTheRecordingIs) {
   ModelScenario scenario;
   const NnModuleId model = scenario.root("Net");
@@ -173,7 +173,7 @@ TEST(SlidingWindow, IsAttributedAsTheRecordingIs) {
   EXPECT_EQ(attribution.blocks.at(0).category_confidence, Confidence::exact);
 }
 
-// Blocks that were alive before it begin no step, the run has long warmed up, and the leak is what it is.
+// Blocks that were alive before it begin no step, the run has long warmed up, and the leak has its true size.
 TEST(SlidingWindow, HasTheLastStepsOnly) {
   TrainingLoop loop(TrainingLoop::Stacks::named_optimizer);
   loop.keep_losses = true;

@@ -1,4 +1,4 @@
-// Our declarations of libcurl against curl's header.
+// This project's declarations of libcurl compared with curl's header.
 #include <curl/curl.h>
 #include <gtest/gtest.h>
 
@@ -22,7 +22,7 @@ SAME_OPTION(kTimeoutMs, CURLOPT_TIMEOUT_MS);
 SAME_OPTION(kNoSignal, CURLOPT_NOSIGNAL);
 SAME_OPTION(kNoProgress, CURLOPT_NOPROGRESS);
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // since 7.85; the one that replaces it is not in older ones
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // since 7.85; older versions lack the replacement
 SAME_OPTION(kProtocols, CURLOPT_PROTOCOLS);
 #pragma GCC diagnostic pop
 SAME_OPTION(kHttpVersion, CURLOPT_HTTP_VERSION);
@@ -39,7 +39,7 @@ SAME_OPTION(kHeaderFunction, CURLOPT_HEADERFUNCTION);
 SAME_OPTION(kProgressFunction, CURLOPT_XFERINFOFUNCTION);
 
 TEST(CurlHeader, DeclarationsAreTheSame) {
-  SUCCEED();  // when this compiles
+  SUCCEED();  // checked at compile time
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The page over HTTP: who gets it, and what bad requests and settings lead to.
+// The page over HTTP: access to it, and the results of bad requests and settings.
 #include "http/endpoint.h"
 
 #include <gmock/gmock.h>
@@ -89,7 +89,7 @@ TEST(Endpoint, ServesIpv6) {
       HasSubstr("the page"));
 }
 
-// A browser can be made to ask for another name that leads here (DNS rebinding).
+// A browser can be made to request another name that leads here (DNS rebinding).
 TEST(Endpoint, OtherHostsNamesAreRefused) {
   const auto endpoint = start();
   EXPECT_THAT(get(*endpoint, "/metrics", "Host: attacker.example\r\n"), StartsWith("HTTP/1.1 403"));
@@ -130,11 +130,11 @@ TEST(Endpoint, PortInUse) {
   EXPECT_THAT(second.error().message, HasSubstr("another program does"));
 }
 
-// ---- clients that are slow, or mean ----
+// ---- slow and malicious clients ----
 
 const std::string kBegun = "GET /metrics HTTP/1.1\r\n" + kHere + "X: ";
 
-// Nothing more comes of it.
+// Whether the connection was closed.
 bool is_closed(int fd, std::chrono::milliseconds patience) {
   pollfd polled{fd, POLLIN, 0};
   std::array<char, 1> byte{};
@@ -157,7 +157,7 @@ TEST(Endpoint, SlowClientsTakeAFewConnectionsAndKeepNobodyOut) {
   const std::vector<ScopedFd> clients = slow_clients(*endpoint, count);
   EXPECT_THAT(get(*endpoint, "/metrics", kHere), HasSubstr("the page"));
   std::size_t closed = 0;
-  // One connection was the last one's, which has been closed since.
+  // One connection was the last client's, which has been closed since.
   for (; closed < count && is_closed(clients[closed].get(), closed < 37 ? 60s : 0s); ++closed) {
   }
   EXPECT_EQ(closed, 37U) << "the oldest";
@@ -178,7 +178,7 @@ TEST(Endpoint, MostDescriptorsAreNotForClients) {
   for (std::size_t n = 11; n < 20; ++n) EXPECT_FALSE(is_closed(clients[n].get(), 0s)) << n;
 }
 
-// Longer than the time itself nothing is waited for: a slow machine takes longer, and that is all.
+// Waits no longer than the time limit itself: a slow machine only takes longer.
 TEST(Endpoint, TheTimeIsThatOfTheWholeRequest) {
   const auto endpoint = start({"127.0.0.1", 0, "", 200ms});
   const std::vector<ScopedFd> clients = slow_clients(*endpoint, 1);
@@ -215,7 +215,7 @@ TEST(Endpoint, RequestsMayComeInPieces) {
               StartsWith("HTTP/1.1 200"));
 }
 
-// Else the connection would be reset, and what is on its way lost.
+// Otherwise the connection would be reset, and data in transit lost.
 TEST(Endpoint, TheAnswerArrivesAlsoWhereMoreWasSent) {
   const auto endpoint = start({"127.0.0.1", 0, "", 1h}, std::string(std::size_t{1} << 20, 'x'));
   const std::string request = "GET /metrics HTTP/1.1\r\n" + kHere + "\r\n";

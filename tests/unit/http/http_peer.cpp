@@ -12,7 +12,7 @@
 namespace tidemark::testing {
 namespace {
 
-// More of what comes; false at the end.
+// Reads more data; false at the end.
 bool receive(int fd, std::string& text) {
   std::array<char, 4096> bytes{};
   const ssize_t got = ::recv(fd, bytes.data(), bytes.size(), 0);

@@ -13,13 +13,13 @@
 
 namespace tidemark::testing {
 
-/// Sends a request, as it is, to a port of 127.0.0.1 (or of ::1), and returns all that comes until the connection ends.
+/// Sends a request unchanged to a port of 127.0.0.1 (or of ::1), and returns everything until the connection ends.
 std::string exchange(std::uint16_t port, const std::string& request, bool six = false);
 
-/// A connection to a port of 127.0.0.1, or of ::1; none: it was refused.
+/// A connection to a port of 127.0.0.1, or of ::1; std::nullopt: it was refused.
 [[nodiscard]] ScopedFd connect_to(std::uint16_t port, bool six = false);
 
-/// Takes requests at a free port of 127.0.0.1.
+/// Receives requests at a free port of 127.0.0.1.
 class HttpReceiver {
  public:
   struct Request {
@@ -32,7 +32,7 @@ class HttpReceiver {
   ~HttpReceiver();
 
   [[nodiscard]] std::string url() const { return "http://127.0.0.1:" + std::to_string(port_); }
-  /// Waits until there are so many.
+  /// Waits until there are this many.
   std::vector<Request> requests(std::size_t count);
 
  private:

@@ -1,4 +1,4 @@
-// Answers of servers that are mean: what is taken of them is bounded, in bytes and in time.
+// Answers of malicious servers: the accepted data is bounded, in bytes and in time.
 #include "http/post.h"
 
 #include <arpa/inet.h>
@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 
 constexpr std::size_t kMost = std::size_t{1200} << 20;  // sent at most
 
-// Answers one request with `head`, and then with `part` again and again.
+// Answers one request with `head`, and then repeats `part`.
 class EndlessServer {
  public:
   EndlessServer(std::string head, std::string part, std::chrono::milliseconds pause)
@@ -54,7 +54,7 @@ class EndlessServer {
   }
 
   [[nodiscard]] const std::string& url() const { return url_; }
-  /// When the client has closed the connection.
+  /// The number of bytes sent when the client has closed the connection.
   std::size_t sent() {
     thread_.join();
     thread_ = std::thread([] {});
@@ -95,7 +95,7 @@ TEST_F(PostTest, EndlessHeadersAreAnError) {
   EXPECT_LT(server.sent(), std::size_t{64} << 20);
 }
 
-// However often something comes.
+// Regardless of progress.
 TEST_F(PostTest, TheTimeIsThatOfTheWholeAnswer) {
   EndlessServer server("HTTP/1.1 200 OK\r\nContent-Length: 1300000000\r\n\r\n", "x", 10ms);
   EXPECT_FALSE(post({server.url(), "{}", {}, 300ms}, stop_).ok());

@@ -1,4 +1,4 @@
-// What is read of a request: the examples and the errors of RFC 9112.
+// Parsing of requests: the examples and the errors of RFC 9112.
 #include "http/request.h"
 
 #include <gtest/gtest.h>

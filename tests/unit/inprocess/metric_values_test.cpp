@@ -49,7 +49,7 @@ TEST(MetricValues, QuantilesAreNeverBeyondTheExtremes) {
   EXPECT_EQ(summary.p99, 0.3);
 }
 
-// More threads than shards, on one metric, while somebody reads.
+// More threads than shards, on one metric, with a concurrent reader.
 TEST(MetricValues, ManyThreadsLoseNothing) {
   constexpr int kThreads = 20;
   constexpr int kEach = 5000;

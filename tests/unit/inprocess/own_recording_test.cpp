@@ -65,7 +65,7 @@ TEST(OwnRecording, SaysWhyItCannot) {
   ASSERT_FALSE(without);
   EXPECT_NE(without.error().message.find("no-program"), std::string::npos) << without.error().message;
   EXPECT_FALSE(recording.started());
-  // It can then be begun after all.
+  // It can then be started after all.
   const auto started = recording.start({there, TIDEMARK_PROGRAM, {"--force", "--no-samples"}});
   ASSERT_TRUE(started) << started.error().message;
   EXPECT_TRUE(recording.stop());

@@ -68,7 +68,7 @@ TEST(QuantileSketch, TheLargestStayExactWhereTheRangeIsTooWide) {
   QuantileSketch sketch;
   std::vector<double> values;
   for (int exponent = -300; exponent <= 300; exponent += 3) values.push_back(std::pow(10.0, exponent));
-  // In any order: what was in range at first may have to be joined later.
+  // In any order: values that were in range at first may have to be joined later.
   std::shuffle(values.begin(), values.end(), std::mt19937_64(9));
   for (const double value : values) sketch.add(value);
   EXPECT_TRUE(sketch.joined());

@@ -48,7 +48,7 @@ TEST(TrainingMonitor, ReportsMetricsByName) {
   EXPECT_EQ(report["training_metrics"]["lr"]["nan_count"], 1);
   EXPECT_EQ(report["training_metrics"]["lr"]["last"], nullptr);
   EXPECT_EQ(report["monitoring"], false);
-  // Nothing was watched: unknown, not 0.
+  // The machine was not watched: unknown, not 0.
   EXPECT_EQ(report["system_metrics"]["cpu_usage"], nullptr);
   EXPECT_TRUE(report["gpu_metrics"].empty());
 }
@@ -88,7 +88,7 @@ TEST(TrainingMonitor, WatchesDevices) {
   TrainingMonitor monitor(options);
   monitor.start();
   Json device;
-  // Lists of processes come after the first sample.
+  // Process lists come after the first sample.
   for (int tries = 0; tries < 500 && (device.is_null() || device["process_memory_bytes"].is_null()); ++tries) {
     std::this_thread::sleep_for(10ms);
     device = report_json(monitor)["gpu_metrics"]["0"];

@@ -1,4 +1,4 @@
-// Programs that work for this one: their output, their end, and the end of what they leave.
+// Background programs: their output, their end, and the end of their remaining processes.
 #include "launch/background_process.h"
 
 #include <fcntl.h>
@@ -44,7 +44,8 @@ ProcessEnd end_of(BackgroundProcess& process) {
   }
 }
 
-// What all that a script starts writes, to the end of the last of it; `end_it` is called once the first line is there.
+// The output of all processes that a script starts, until the last one ends; `end_it` is called once the first line
+// arrives.
 template <typename EndIt>
 std::string output_of_all(const std::string& script, const EndIt& end_it) {
   std::array<int, 2> ends{};
@@ -117,7 +118,7 @@ TEST(ProgramOutputTest, IsNotWaitedForForever) {
   EXPECT_EQ(output.error().message, "sh did not answer within 0 s");
 }
 
-// In a process of its own, how it ended: its exit code, or below 0 the signal.
+// Runs in a separate process; returns its exit code, or below 0 the signal that ended it.
 template <typename Work>
 int in_a_process(const Work& work) {
   const pid_t pid = ::fork();

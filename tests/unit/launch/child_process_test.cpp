@@ -1,4 +1,4 @@
-// The program that `tidemark run` starts: how it is found, what reaches it, and how it ends.
+// The program started by `tidemark run`: how it is found, its input, and how it ends.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// A process that does what `tidemark run` does, without recording.
+// A process that acts like `tidemark run`, without recording.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace tidemark::testing {
 
 using Words = std::vector<std::string>;
 
-/// What a process printed and how it ended.
+/// The output of a process and how it ended.
 struct Outcome {
   int status = -1;
   std::string output;
@@ -26,7 +26,7 @@ struct Outcome {
   [[nodiscard]] int signal() const { return WIFSIGNALED(status) ? WTERMSIG(status) : 0; }
 };
 
-/// What `tidemark run` does, without recording.
+/// Acts like `tidemark run`, without recording.
 [[noreturn]] inline void run_as_parent(const Words& command, const Words& environment) {
   ChildProcess child;
   child.start(command, environment);
@@ -42,10 +42,10 @@ struct Outcome {
   ::_exit(child.pass_on_status());
 }
 
-/// A process of its own that runs `command` in this way: starting a child changes the process's signal mask.
+/// A separate process that runs `command` in this way: starting a child changes the process's signal mask.
 class Parent {
  public:
-  /// `prepare` runs in it first.
+  /// `prepare` is called in it first.
   explicit Parent(
       const Words& command, const Words& environment = {}, const std::function<void()>& prepare = [] {}) {
     std::array<int, 2> ends{};

@@ -1,4 +1,4 @@
-// Signals: each reaches the program once, whoever it was sent to, and everything about them is as it was before.
+// Signals: each reaches the program once, whichever process it was sent to, and their settings are unchanged.
 #include "launch/passed_signals.h"
 
 #include <fcntl.h>
@@ -24,10 +24,10 @@ using testing::Outcome;
 using testing::Parent;
 using testing::Words;
 
-// Sent to the process that the shell knows after the signals of interest: when it arrives, those have been passed on.
+// Sent to the process known to the shell after the tested signals: when it arrives, those have been passed on.
 constexpr int kLast = 64;
 
-/// What is in a file of /proc; "" when its process ends before it is read (the read fails with ESRCH then).
+/// The content of a file of /proc; "" if its process ends before it is read (the read fails with ESRCH then).
 std::string text_of(const std::string& path) {
   std::ostringstream text;
   text << std::ifstream(path, std::ios::binary).rdbuf();
@@ -38,7 +38,7 @@ void lead_a_group() {
   ::setpgid(0, 0);
 }
 
-/// signal_printer, as `tidemark run` starts it, at the head of a process group.
+/// signal_printer, started like by `tidemark run`, at the head of a process group.
 class Printer {
  public:
   explicit Printer(const Words& options = {}, const std::function<void()>& prepare = lead_a_group)
@@ -55,7 +55,7 @@ class Printer {
 
   [[nodiscard]] pid_t pid() const { return parent_.pid(); }
   std::string line() { return parent_.line(); }
-  /// What the program has got since the last call, as "2 15 ".
+  /// The signals that the program received since the last call, as "2 15 ".
   std::string got() {
     parent_.send(kLast);
     std::string numbers;
@@ -72,8 +72,8 @@ class Printer {
   Parent parent_;
 };
 
-// ThreadSanitizer calls the handler of these at once, also in the middle of its own work, which ends the process now
-// and then; it holds the others back until that is done.
+// ThreadSanitizer calls the handler of these at once, even in the middle of its own work, which ends the process now
+// and then; it delays the others until that is done.
 bool is_unsafe(int signal) {
 #ifdef TIDEMARK_WITH_THREAD_SANITIZER
   return signal == SIGSYS || signal == SIGTRAP || signal == SIGSEGV || signal == SIGBUS || signal == SIGILL ||
@@ -84,7 +84,7 @@ bool is_unsafe(int signal) {
 #endif
 }
 
-// Whatever may be sent and does not stop a process, or end it in any case. 32 and 33 are the C library's own.
+// All signals that may be sent and neither stop a process nor always end it. 32 and 33 are the C library's own.
 std::vector<int> signals_to_pass_on() {
   std::vector<int> signals;
   for (int signal = 1; signal < kLast; ++signal) {
@@ -136,7 +136,8 @@ TEST(PassedSignals, AProgramThatLeftTheGroupGetsWhatIsSentToIt) {
   EXPECT_EQ(printer.got(), "15 ");
 }
 
-// As in `perl -e 'alarm 5; exec @ARGV' tidemark run ...`: an interval timer stays over exec and is not the child's.
+// As in `perl -e 'alarm 5; exec @ARGV' tidemark run ...`: an interval timer survives exec and is not inherited by the
+// child.
 TEST(PassedSignals, AnAlarmSetBeforeUsEndsTheProgram) {
   for (const int delay_ms : {50, 500, 5'000, 50'000}) {
     Parent parent({SIGNAL_PRINTER}, {}, [delay_ms] {
@@ -161,7 +162,7 @@ TEST(PassedSignals, WhatTheProgramSendsToItsParentIsNotForItself) {
   EXPECT_EQ(parent.wait().exit_code(), 5);
 }
 
-// Without room for a witness: what a process sends is passed on.
+// Without room for a witness: signals sent by a process are passed on.
 TEST(PassedSignals, NoDescriptorToBeHad) {
   Printer printer({}, [] {
     lead_a_group();
@@ -234,7 +235,7 @@ TEST(PassedSignals, AProgramWithoutAHandlerDiesOfIt) {
   EXPECT_EQ(parent.wait().signal(), SIGTERM);
 }
 
-// The program starts with the signal mask, the ignored signals and the limits that we were given.
+// The program starts with the signal mask, the ignored signals and the limits that this process was given.
 TEST(PassedSignals, TheProgramsSignalsAreAsTheyWere) {
   const auto field = [](const std::string& status, const std::string& name) {
     const auto at = status.find(name + ":");

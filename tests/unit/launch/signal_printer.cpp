@@ -1,5 +1,5 @@
-// Prints "ready" and then the number of each signal that it gets, with the value that was sent along if there is one.
-// Ends with its parent.   signal_printer [leave-group]
+// Prints "ready" and then the number of each received signal, with the value sent along if there is one. Ends with its
+// parent.   signal_printer [leave-group]
 #include <signal.h>
 #include <sys/prctl.h>
 #include <unistd.h>

@@ -23,7 +23,7 @@ TEST(DeviceKeys, NumbersComeBack) {
   }
 }
 
-// A file that somebody else wrote may have any.
+// A file written by another program may have any.
 TEST(DeviceKeys, OtherWordsHaveNoNumbers) {
   for (const char* key : {"", "cpu", ":", "1:", ":1", "1:x", "-", "99999999999", "1 "}) {
     DeviceInfo info;

@@ -1,4 +1,4 @@
-// What was used between samples, computed by hand. Samples come every 100 ms; sizes are in GiB.
+// Peaks between samples, computed by hand. Samples come every 100 ms; sizes are in GiB.
 #include "monitor/device_peaks.h"
 
 #include <gtest/gtest.h>
@@ -69,7 +69,7 @@ TEST_F(DevicePeaksTest, WhatASampleHasEarlierThanItsEventIsCountedOnce) {
   take(1, 0, 2);
   sample(100, 5);
   sample(200, 6);   // cudaMalloc has taken it,
-  take(1, 201, 3);  // and PyTorch tells of it a moment later
+  take(1, 201, 3);  // and PyTorch reports it a moment later
   sample(300, 6);
   EXPECT_EQ(peak_gib(), 6U);
 }
@@ -111,7 +111,7 @@ TEST_F(DevicePeaksTest, ProcessesAreAddedUpWhereTheyHaveItAtOneTime) {
   EXPECT_EQ(peak_gib(), 9U);
 }
 
-// The first one may have emptied its cache before the second one took as much: nobody tells.
+// The first one may have emptied its cache before the second one took as much: this is not reported.
 TEST_F(DevicePeaksTest, OfOtherProcessesOnlyWhatIsAllocatedIsSure) {
   peaks.take(1, 0, 6 * kGib, 2 * kGib);
   take(2, 0, 1);
@@ -122,7 +122,7 @@ TEST_F(DevicePeaksTest, OfOtherProcessesOnlyWhatIsAllocatedIsSure) {
   take(2, 250, 9);  // at least 9 + 2
   take(2, 260, 5);
   sample(300, 7);
-  EXPECT_EQ(peak_gib(), 7U);  // what else uses the device: 7 - 6 - 5 < 0
+  EXPECT_EQ(peak_gib(), 7U);  // other use of the device: 7 - 6 - 5 < 0
 }
 
 TEST_F(DevicePeaksTest, GrowthOfAnUnrecordedProcessIsNotAddedToASpikeThatWasPerhapsBeforeIt) {
@@ -149,7 +149,7 @@ TEST_F(DevicePeaksTest, WhatAnUnrecordedProcessHasGivenBackIsNotAddedToASpike) {
   EXPECT_EQ(peak_gib(), 7U);
 }
 
-// After empty_cache() an allocator says nothing until it is used again.
+// After empty_cache() an allocator reports nothing until it is used again.
 TEST_F(DevicePeaksTest, CacheThatIsReleasedWithoutAWordDoesNotHideTheSpike) {
   peaks.take(1, 0, 2 * kGib, kGib);
   sample(100, 5);
@@ -172,7 +172,7 @@ TEST_F(DevicePeaksTest, SamplesDuringASlowCallOfTheDriverAreNoBase) {
 TEST_F(DevicePeaksTest, ProcessesThatAreFoundLaterBeginAnew) {
   sample(100, 5);
   peaks.begin_anew(150 * kMs);
-  take(1, 150, 4);  // has it since long ago
+  take(1, 150, 4);  // has had it for long
   sample(200, 5);
   take(1, 250, 6);
   take(1, 260, 4);

@@ -21,7 +21,7 @@ using ::testing::HasSubstr;
 constexpr std::uint64_t kHalf = 60;  // seconds
 constexpr std::uint64_t kAll = 120;
 
-// What the reports of a face say, at two moments.
+// The reports of an interface, at two moments.
 struct Said {
   std::string profile;
   std::string risks;
@@ -69,7 +69,7 @@ void run_command(EngineOptions options, const Make& make) {
   }
 }
 
-// The monitors of Python and C++ have it on a thread, which is asked for reports.
+// The monitors of Python and C++ run it on a thread, from which they request reports.
 template <typename Make>
 void run_thread(EngineOptions options, const Make& make) {
   ScriptedMachine machine;
@@ -128,7 +128,7 @@ TEST(MonitorEngine, CommandsAndMonitorsInProgramsSayTheSame) {
   EXPECT_THAT(commands.verdicts, HasSubstr("stack remember holds"));
 }
 
-// What the script does, as the engine sees it.
+// The script's events, as seen by the engine.
 TEST(MonitorEngine, ForecastsInStepsAndSeesWhatWasBetweenReadings) {
   ScriptedMachine machine;
   MonitorEngine engine(machine.options());
@@ -141,7 +141,7 @@ TEST(MonitorEngine, ForecastsInStepsAndSeesWhatWasBetweenReadings) {
   ASSERT_EQ(report.state.devices.size(), 1U);
   const WatchedDevice& device = report.state.devices[0];
   EXPECT_FALSE(device.used.peak_is_sampled());
-  // The latest spike that recordings have told of, of the last second or the one before.
+  // The latest recorded spike, of the last second or the one before.
   EXPECT_NEAR(static_cast<double>(device.used.peak_bytes()),
               static_cast<double>(device.used.last_bytes() + ScriptedMachine::kSpikeBytes), 0.4 * kGiB);
   ASSERT_TRUE(device.risk.seconds_to_limit.has_value());

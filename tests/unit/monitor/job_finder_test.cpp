@@ -1,4 +1,4 @@
-// Processes of this test itself: what is found of them, and what is not.
+// Processes of this test itself: which of them are found, and which are not.
 #include "monitor/job_finder.h"
 
 #include <fmt/format.h>
@@ -38,7 +38,7 @@ bool finds(const JobFinder& finder, const std::vector<std::int64_t>& on_devices,
   return std::any_of(found.begin(), found.end(), [pid](const JobProcess& process) { return process.pid == pid; });
 }
 
-// Whether the process has become another program by now.
+// Whether the process has executed another program by now.
 bool runs_sleep(pid_t pid) {
   const auto processes = JobFinder(pid, "").find({});
   return !processes.empty() && processes.front().name == "sleep";
@@ -58,7 +58,7 @@ TEST(JobFinderTest, WorkersBelowAProcessOfADevice) {
   end(other);
 }
 
-// A /proc of which every word is chosen.
+// A /proc with chosen content.
 class Processes {
  public:
   void add(int pid, int parent, std::uint64_t owner, const std::string& name, const std::string& arguments = "") {
@@ -96,7 +96,7 @@ TEST(JobFinderTest, WhatThisUserRecords) {
   EXPECT_EQ(processes.pids(), (std::vector<std::int64_t>{101, 102, 200}));
 }
 
-// Anyone may call a program "tidemark".
+// Any program can be called "tidemark".
 TEST(JobFinderTest, AnotherUsersTidemarkTellsOfThatUsersProgramsOnly) {
   Processes processes;
   processes.add(100, 1, 4321, "tidemark", "run");

@@ -9,7 +9,7 @@ namespace {
 
 constexpr double kPerMinute = static_cast<double>(kMiB);
 
-// A process on one device whose memory grows by so much a second, for four minutes unless it is said.
+// A process on one device whose memory grows by this much a second, for four minutes by default.
 MachineState growing(std::uint64_t bytes_per_second, std::uint64_t seconds = 240) {
   MachineState state;
   state.devices.emplace_back().key = "0";
@@ -62,7 +62,7 @@ TEST(MemoryGrowth, OneSampleSaysNothing) {
   EXPECT_EQ(found[0].verdict, GrowthVerdict::unknown);
 }
 
-// 12 samples, and 30 steps in each of which two stacks keep 1 MiB and one frees what it takes.
+// 12 samples, and 30 steps in each of which two stacks keep 1 MiB and one frees its block.
 RecordedProcess leaking() {
   RecordedProcess process;
   RecordedDevice& device = process.devices.emplace_back();

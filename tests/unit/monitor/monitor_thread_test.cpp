@@ -19,12 +19,12 @@ namespace {
 using namespace std::chrono_literals;
 using ::testing::HasSubstr;
 
-// The host's memory is there on every machine.
+// Every machine has the host's memory.
 EngineOptions host_only() {
   EngineOptions options;
   options.machine.interval = 20ms;
   options.machine.choice.devices = {"cpu"};
-  options.follow = false;  // of others on this machine
+  options.follow = false;  // excludes other recordings on this machine
   return options;
 }
 
@@ -52,7 +52,7 @@ TEST(MonitorThread, ReportsWhileItWatchesAndAfterwards) {
   EXPECT_TRUE(watch.oom());
   EXPECT_TRUE(watch.leak());
   EXPECT_TRUE(watch.fragment());
-  // Anew: what was seen before is forgotten.
+  // Restart: earlier data is discarded.
   watch.start();
   EXPECT_TRUE(watch.watching());
 }
@@ -75,7 +75,7 @@ TEST(MonitorThread, TellsOfARiseOnce) {
     ASSERT_TRUE(changed.wait_for(lock, 60s, [&] { return !told.empty(); }));
     EXPECT_EQ(told, std::vector<std::string>{"cpu"});
   }
-  ASSERT_TRUE(watch.visit([](MonitorEngine&) {}));  // listeners are told during a turn, others when it has ended
+  ASSERT_TRUE(watch.visit([](MonitorEngine&) {}));  // listeners are called during a tick, others when it has ended
   const auto changes = watch.take_changes();
   ASSERT_TRUE(changes);
   EXPECT_EQ(changes->size(), 1U);

@@ -1,4 +1,4 @@
-// A program's answers are hostile input: bounds, files that are none, and answers that are none.
+// A program's answers are hostile input: bounds, invalid files, and invalid answers.
 #include "monitor/object_question.h"
 
 #include <fmt/format.h>
@@ -114,7 +114,7 @@ class ObjectQuestionsTest : public ::testing::Test {
     std::filesystem::remove(stem_ + ".question");  // as the program does
     std::ofstream(stem_ + ".answer") << json;
   }
-  /// Whether it is asked at a time, and not the moment before.
+  /// Whether the request is sent at this time, and not the moment before.
   bool is_asked_at(std::chrono::milliseconds time) {
     EXPECT_FALSE(questions_.update(begin_ + time - 1ms)) << time.count();
     const bool due = questions_.update(begin_ + time);
@@ -141,7 +141,7 @@ TEST_F(ObjectQuestionsTest, ComeNowAndThen) {
   }
 }
 
-// No more than a fiftieth of its time.
+// At most a fiftieth of its time.
 TEST_F(ObjectQuestionsTest, ComeSeldomWhereAnswersTakeLong) {
   answer(R"({"first": true})");
   EXPECT_FALSE(questions_.update(begin_));

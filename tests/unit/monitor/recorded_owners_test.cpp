@@ -1,4 +1,4 @@
-// Whose memory it is now, against sums made by hand.
+// The current owners of memory, compared with sums made by hand.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -20,7 +20,7 @@ std::uint64_t sum_of(const RecordedOwners& owners) {
   return sum;
 }
 
-// A weight and its gradient, and a block of which nothing is known; something of the driver that is not counted.
+// A weight and its gradient, and a block with unknown owner; a block of the driver, which is not counted.
 ModelScenario trained() {
   ModelScenario scenario;
   const NnModuleId model = scenario.root("Net");

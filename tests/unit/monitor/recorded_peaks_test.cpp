@@ -19,7 +19,7 @@ constexpr Device kFirstGpu = {DeviceType::cuda, 0};
 
 class RecordedPeaksTest : public ::testing::Test {
  protected:
-  // Of one process on one GPU: samples every 100 ms of what it takes and 300 MiB of others.
+  // One process on one GPU: samples every 100 ms of its memory and 300 MiB of others.
   struct Program {
     RecordedPeaks::Recording recording = 0;
     FollowedBatch batch;
@@ -159,7 +159,7 @@ TEST_F(RecordedPeaksTest, WhatTheDriverGaveIsMoreThanWhatTheAllocatorReserves) {
   one.reserved(1, 100);
   read(one);
   one.used(100, 400);
-  one.driver(140, EventKind::allocate, 60 * kMib + 5);  // NCCL; what is not whole may lie beside others
+  one.driver(140, EventKind::allocate, 60 * kMib + 5);  // NCCL; partial units may share memory with others
   one.driver(145, EventKind::allocate, 1000);
   one.driver(150, EventKind::allocate, 20 * kMib);
   one.reserved(150, 120);
@@ -195,7 +195,7 @@ TEST_F(RecordedPeaksTest, WhatAProgramDidLastCounts) {
   peaks.end(one.recording);
   EXPECT_THAT(found(), ElementsAre(1400U));
   one.reserved(1000, 1);
-  read(one);  // is passed over
+  read(one);  // ignored
   EXPECT_THAT(found(), IsEmpty());
 }
 

@@ -1,4 +1,4 @@
-// A recorder that is this test: what is known of a process that leaks, from the file that is being written.
+// This test acts as a recorder: data about a leaking process, from the file that is being written.
 #include "monitor/recordings_watch.h"
 
 #include <fmt/format.h>
@@ -36,7 +36,7 @@ constexpr std::uint64_t kKept = 1 << 20;
 constexpr WindowLimits kEightSeconds = {80 * kStepNs, 0};  // segments of ten steps
 
 // In each step, which a mark begins: a block that is freed at its end, and one that is not. It is recorded as a whole,
-// or the last part of it.
+// or only the most recent part of it.
 class LeakingProgram {
  public:
   explicit LeakingProgram(std::optional<WindowLimits> keep = {}, pid_t pid = ::getpid()) : pid_(pid) {
@@ -79,8 +79,8 @@ class LeakingProgram {
     write_out();
   }
 
-  /// So many pairs of events, each some 20 us after the one before: short blocks of any size. `large`: one of them is
-  /// larger than any other, for a moment.
+  /// This many pairs of events, some 20 us apart: short-lived blocks of any size. `large`: one of them is temporarily
+  /// larger than any other.
   void run_fast(std::uint64_t pairs, std::uint64_t large = 0) {
     for (std::uint64_t pair = 0; pair < pairs; ++pair) {
       const std::uint64_t address = 0x9000'0000 + 0x1000 * (random_() % 10'000);
@@ -92,9 +92,9 @@ class LeakingProgram {
     }
     write_out();
   }
-  /// What run_fast() begins after.
+  /// The beginning of run_fast().
   void begin_fast(std::uint64_t later_ns = 0) { fast_ns_ = kStepNs * (1 + step_) + later_ns; }
-  /// A block of run_fast()'s time that stays.
+  /// A permanent block from the time of run_fast().
   void keep_fast(std::uint64_t size) {
     Event event = allocate(fast_ns_ += 10'000, 0xA000'0000 + kept_fast_++ * 0x1000'0000, size, kRecordedGpu);
     event.stack = keep_;
@@ -109,7 +109,7 @@ class LeakingProgram {
     written_ = bytes_.size();
   }
 
-  /// Page-locked memory, from the driver; and a block of the driver that is not.
+  /// Page-locked memory, from the driver; and a block of the driver that is not page-locked.
   void pin(std::uint64_t address, std::uint64_t size) {
     add_driver(allocate(kStepNs * (1 + step_), address, size, {DeviceType::cuda_host, 0}));
     add_driver(allocate(kStepNs * (1 + step_), address, 32 * kKept, {DeviceType::cuda_driver, 0}));
@@ -130,11 +130,11 @@ class LeakingProgram {
     writer_->sample(killed);
   }
 
-  /// Until the watch has read all there is, `seconds` after the program began.
+  /// Updates until the watch has read everything, `seconds` after the program began.
   void let_read(RecordingsWatch& watch, std::uint64_t seconds) {
     MachineState state;
     state.now_ns = seconds * 1'000'000'000;
-    state.processes.emplace_back().pid = pid_;  // and not what else is recorded on this machine
+    state.processes.emplace_back().pid = pid_;  // and no other recordings on this machine
     WatchedDevice& host = state.devices.emplace_back();
     host.key = "cpu";
     host.is_host = true;
@@ -147,16 +147,16 @@ class LeakingProgram {
     }
     watch.update(state, true);
   }
-  /// As its Python package does: to what it is asked first.
+  /// As its Python package does: the answer to the first request.
   void answer_objects() {
     const std::string folder = std::filesystem::path(sockets_->socket()).parent_path().string();
     std::ofstream(fmt::format("{}/{}{}{}", folder, ring::kQuestionStem, pid_, ring::kAnswerEnd))
         << R"({"new_storages":0,"new_bytes":0,"storages":[]})";
   }
-  /// Its recorder tells of it no more: the program has ended.
+  /// Its recorder no longer lists it: the program has ended.
   void tell_of_nothing() { clients_->send({}); }
 
-  /// The program exits, and nobody wants what is kept.
+  /// The program exits, and the kept window is not dumped.
   void end() {
     EXPECT_TRUE(writer_->finish({std::max(kStepNs * step_ + 3, fast_ns_), true}));
     write_out();
@@ -167,9 +167,9 @@ class LeakingProgram {
   [[nodiscard]] StackId keeps() const { return keep_; }
   [[nodiscard]] std::string file_path() const { return folder_.at("run.tide"); }
   [[nodiscard]] std::string kept_path() const { return file_path() + ".kept"; }
-  /// What is allocated most of the time, at the end of the steps so far.
+  /// The bytes allocated most of the time, at the end of the steps so far.
   [[nodiscard]] std::uint64_t held() const { return step_ * kKept; }
-  /// In its middle the latest step has had its other block too.
+  /// In its middle the latest step also has its other block.
   [[nodiscard]] std::uint64_t peak() const { return (step_ + 8) * kKept; }
 
  private:
@@ -199,7 +199,7 @@ class LeakingProgram {
   }
   void add_driver(const Event& event) { EXPECT_TRUE(writer_->event(event).ok()); }
 
-  pid_t pid_;  // of a process that is there
+  pid_t pid_;  // PID of an existing process
   std::optional<std::string> usual_place_;
   TemporaryFolder folder_;
   std::optional<SocketFolder> sockets_;
@@ -209,7 +209,7 @@ class LeakingProgram {
   std::size_t written_ = 0;
   std::shared_ptr<KeptFolder> kept_;
   std::unique_ptr<RecordingWriter> writer_;
-  WindowWriter* window_ = nullptr;  // the writer, where only the last part is kept
+  WindowWriter* window_ = nullptr;  // the writer, if only the most recent part is kept
   StackId work_;
   StackId keep_;
   std::uint64_t step_ = 0;
@@ -250,7 +250,7 @@ TEST_P(StepsOfRecordings, AreKnownAndWhatGrowsInThem) {
   EXPECT_EQ(told[0].reserved_bytes, 4096 * kKept);
 }
 
-// In a window of all events, and in one that is cut to the last steps each time they are looked for.
+// In a window of all events, and in one that is cut to the last steps at each search.
 INSTANTIATE_TEST_SUITE_P(Windows, StepsOfRecordings, ::testing::Values(0, 8));
 
 TEST(RecordingsWatch, CutsItsWindowToTheLastSteps) {
@@ -262,7 +262,7 @@ TEST(RecordingsWatch, CutsItsWindowToTheLastSteps) {
   EXPECT_EQ(watch.window_begin_ns(0), kStepNs * (1 + 32));
 }
 
-// Of a recording that is found late, 50,000 events are enough for the steps before; what comes then is not among them.
+// In a recording that is found late, 50,000 events are enough for the earlier steps; later events are not among them.
 TEST(RecordingsWatch, TakesStepsOfTheLatestPast) {
   LeakingProgram program;
   RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 24h, .events = 200'000, .steps = 32});
@@ -299,7 +299,7 @@ std::optional<std::uint64_t> pinned_bytes(const RecordingsWatch& watch) {
   return processes.empty() ? std::nullopt : processes.front().cuda_pinned_bytes;
 }
 
-// Of a whole recording, and of the last part of one, whose beginning is left out again and again.
+// For a whole recording, and for the last part of one, whose beginning is repeatedly left out.
 TEST(RecordingsWatch, KnowsWhatIsPinned) {
   for (const std::optional<WindowLimits>& keep : {std::optional<WindowLimits>(), std::optional(kEightSeconds)}) {
     LeakingProgram program(keep);
@@ -321,7 +321,7 @@ TEST(RecordingsWatch, KnowsWhatIsPinned) {
   }
 }
 
-// Its events have no totals. Of a whole recording, and of a part that begins with what was alive.
+// Its events have no totals. For a whole recording, and for a part that begins with the live blocks.
 TEST(RecordingsWatch, AddsUpWhatIsAllocatedOnTheCpu) {
   for (const std::optional<WindowLimits>& keep : {std::optional<WindowLimits>(), std::optional(kEightSeconds)}) {
     LeakingProgram program(keep);
@@ -338,7 +338,7 @@ TEST(RecordingsWatch, AddsUpWhatIsAllocatedOnTheCpu) {
     program.allocate_on_cpu(0x1000, 4 * kKept);  // where the GPU has a block too
     program.allocate_on_cpu(0x2000, 3 * kKept);
     program.free_on_cpu(0x2000);
-    program.free_on_cpu(0x3000);  // of before the recording
+    program.free_on_cpu(0x3000);  // allocated before the recording
     program.run(1);
     program.let_read(watch, 2);
     ASSERT_TRUE(on_cpu());
@@ -404,7 +404,7 @@ TEST(RecordingsWatch, WithoutAWindowNoMarkIsKept) {
   EXPECT_TRUE(watch.definitions(0).marks.empty());
 }
 
-// Segments go between any two looks, and now and then all are read anew.
+// Segments are deleted between any two updates, and now and then all are read again.
 TEST(RecordingsWatch, OfWhatIsKeptNothingIsCountedTwice) {
   LeakingProgram program(kEightSeconds);
   RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 1h, .events = 100'000});
@@ -434,7 +434,7 @@ TEST(RecordingsWatch, OfWhatIsKeptNothingIsCountedTwice) {
   ASSERT_TRUE(whole.has_value());
   EXPECT_EQ(whole->classification, GrowthClass::leak);
   EXPECT_DOUBLE_EQ(whole->bytes_per_step->value, static_cast<double>(kKept));
-  // All blocks that are alive are there, each once: those of before the window too.
+  // All live blocks are in it, each once: including those from before the window.
   const Store window = watch.window(0);
   ASSERT_EQ(window.devices.size(), 1U);
   EXPECT_EQ(window.devices[0].live_allocated_bytes, program.held());
@@ -466,7 +466,7 @@ TEST(RecordingsWatch, WhatWasKeptIsGoneAtTheNextLook) {
   EXPECT_EQ(watch.processes().size(), 1U);
 }
 
-// In place of the latest segment lies a file that is none.
+// The latest segment is replaced by an invalid file.
 TEST(RecordingsWatch, WhatCannotBeReadDoesNotGoOn) {
   LeakingProgram program(kEightSeconds);
   RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 1h, .events = 100'000});
@@ -511,7 +511,7 @@ TEST(RecordingsWatch, WhatIsKeptGoesWithItsProgram) {
   EXPECT_TRUE(watch.processes().empty());
 }
 
-// What a look may read is a part of what the program writes meanwhile, on any machine.
+// An update may read only a part of the data that the program writes meanwhile, on any machine.
 constexpr RecordingsWatch::Limits kSlowReader = {.time = 1h, .bytes = 64 << 10, .late_seconds = 2, .past_bytes = 0};
 
 // A program that makes events faster than they are read, for a minute.
@@ -563,7 +563,7 @@ TEST(RecordingsWatch, DoesNotFallBehindAFastProgram) {
   EXPECT_EQ(watch.processes().at(0).state, FollowState::ended);
 }
 
-// The segments that are kept go before they are read.
+// The kept segments are deleted before they are read.
 TEST(RecordingsWatch, DoesNotFallBehindAFastProgramOfWhichTheLastPartIsKept) {
   LeakingProgram program(WindowLimits{40'000'000'000, 0});
   RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 1h, .events = 30'000});
@@ -573,7 +573,7 @@ TEST(RecordingsWatch, DoesNotFallBehindAFastProgramOfWhichTheLastPartIsKept) {
   EXPECT_EQ(watch.window(0).devices.at(0).live_allocated_bytes, program.allocated());
 }
 
-// Nothing happens for an hour, and then as much as one look can read.
+// Nothing happens for an hour, and then as much as one update can read.
 TEST(RecordingsWatch, ABurstAfterAWhileIsNotSkipped) {
   LeakingProgram program;
   RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 1h, .events = 30'000});
@@ -588,7 +588,7 @@ TEST(RecordingsWatch, ABurstAfterAWhileIsNotSkipped) {
   EXPECT_EQ(lag.skipped_events, 0U);
 }
 
-// It had answered the first time, and is gone when it is asked again: nobody waits for it.
+// It had answered the first request, and is gone at the next one: the watch does not wait for it.
 TEST(RecordingsWatch, AProgramThatHasEndedIsNotWaitedFor) {
   LeakingProgram program;
   RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 1h, .events = 30'000});
@@ -606,7 +606,7 @@ TEST(RecordingsWatch, AProgramThatHasEndedIsNotWaitedFor) {
   EXPECT_EQ(objects.error().message, "the program ended before the next query");
 }
 
-// Its recorder still tells of it, because it has not read all yet.
+// Its recorder still lists it, because it has not read everything yet.
 TEST(RecordingsWatch, AProcessThatIsGoneIsNotWaitedFor) {
   const pid_t child = ::fork();
   if (child == 0) {

@@ -88,7 +88,7 @@ TEST(RiskNotifier, ListenersMayTakeTheirTime) {
       changed.wait(lock, [&] { return go; });
       ++heard;
     });
-    // More rises than there is room for, while the listener does not come back.
+    // More rises than there is room for, while the listener does not return.
     for (std::size_t n = 0; n < RiskNotifier::kMaxWaiting + 10; ++n) {
       MachineState state = at(1, RiskLevel::high);
       state.devices[0].key = std::to_string(n);

@@ -9,7 +9,7 @@
 namespace tidemark {
 namespace {
 
-// A device that fills by 64 MiB a second, of which a process has most that makes `per_second` steps a second.
+// A device that fills by 64 MiB a second; the process with the most memory makes `per_second` steps a second.
 class FillingDevice {
  public:
   FillingDevice() {
@@ -47,7 +47,7 @@ TEST(RiskTracker, TellsTheTimeInStepsToo) {
   EXPECT_LT(device.risk().steps_to_limit->earliest, device.risk().steps_to_limit->expected);
 }
 
-// Samples see 20 GiB, recorders what is taken between them: 64 MiB more each second.
+// Samples show 20 GiB, recorders the peaks between them: 64 MiB more each second.
 TEST(RiskTracker, SpikesBetweenSamplesCount) {
   RiskTracker risks{ForecastOptions{}};
   MachineState state;

@@ -1,9 +1,9 @@
-// One machine, the same for every face that watches it: a GPU whose readings are scripted second by second, and a
+// One machine, the same for every interface that watches it: a GPU whose readings are scripted second by second, and a
 // program that trains on it, whose recording is written meanwhile. The program leaks 16 MiB in each of ten steps a
-// second, and takes 3 GiB more in the middle of every second, which no reading sees.
+// second, and takes 3 GiB more in the middle of every second, which no reading shows.
 //
-// Time is the script's own: a second passes at each turn of the engine, so nothing depends on how busy the real machine
-// is.
+// Time is the script's own: a second passes at each tick of the engine, so nothing depends on the load of the real
+// machine.
 #pragma once
 
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ class ScriptedMachine {
   static constexpr std::uint64_t kSteps = 10;  ///< a second
   static constexpr std::uint64_t kLeakedBytes = 16 * kMiB;
   static constexpr std::uint64_t kSpikeBytes = 3 * kGiB;
-  static constexpr std::uint64_t kOtherBytes = 6 * kGiB;  ///< of the GPU, that is not the program's
+  static constexpr std::uint64_t kOtherBytes = 6 * kGiB;  ///< on the GPU, not the program's
 
   ScriptedMachine() {
     if (const char* place = std::getenv("TIDEMARK_RUNTIME_DIR")) usual_place_ = place;
@@ -71,13 +71,13 @@ class ScriptedMachine {
     add_to(options);
     return options;
   }
-  /// Only of this program: what others record on the real machine meanwhile is left out.
+  /// Only this program: other recordings on the real machine are left out.
   void add_to(EngineOptions& options) {
     options.machine.interval = std::chrono::seconds(1);
     options.machine.choice.pid = kPid;
     options.machine.scripted = readings();
   }
-  /// Lets time go on until then; the engine's turns make it pass. On any thread.
+  /// Lets time pass until then; the engine's ticks advance it. On any thread.
   void allow_until(std::uint64_t second) { allowed_ = second; }
   [[nodiscard]] bool is_over() const { return is_read_ && second_ == allowed_; }
 
@@ -104,7 +104,7 @@ class ScriptedMachine {
       told_ = true;
       return {};
     }
-    is_read_ = second_ == allowed_;  // all before was handled by the turn before
+    is_read_ = second_ == allowed_;  // everything before was handled by the previous tick
     if (is_read_) return {};
     std::vector<Reading> readings;
     if (second_ == 0) readings.push_back({0, DevicesFound{{gpu()}, {}}});
@@ -177,11 +177,11 @@ class ScriptedMachine {
   std::uint64_t allocated_ = 0;
   bool told_ = false;
   std::atomic<bool> is_read_ = false;
-  std::atomic<std::uint64_t> second_ = 0;  // that are over
+  std::atomic<std::uint64_t> second_ = 0;  // seconds that have passed
   std::atomic<std::uint64_t> allowed_ = 0;
 };
 
-/// All that a forecast says, as text, so that a difference can be seen.
+/// All values of a forecast as text, so that a difference is visible.
 inline std::string text_of(const RiskAssessment& risk) {
   const auto interval = [](const std::optional<Interval>& of) {
     if (!of) return std::string("n/a");
@@ -198,7 +198,7 @@ inline std::string text_of(const WatchedUsage& used) {
                      used.peak_is_sampled() ? "" : " between samples");
 }
 
-/// What is known of a machine: risks, peaks, and the time and steps to each limit.
+/// The state of a machine as text: risks, peaks, and the time and steps to each limit.
 inline std::string text_of(const MachineState& state) {
   std::string text = fmt::format("at {} ns\n", state.now_ns);
   for (const WatchedDevice& device : state.devices) {

@@ -14,7 +14,7 @@
 namespace tidemark {
 namespace {
 
-// The same bytes are the same state, but for what is not sent.
+// Equal bytes mean equal states, except for values that are not sent.
 std::string bytes_of(const MonitorSnapshot& state) {
   return StateEncoder().full(state);
 }
@@ -48,7 +48,7 @@ TEST(StateCodec, RestoresWhatWasSent) {
   EXPECT_EQ(state.state.steps[1].steps, 800U);
 }
 
-// A history of fewer points is what it would have become from the beginning.
+// A history condensed to fewer points equals one that had that capacity from the beginning.
 TEST(StateCodec, CondensedHistoriesAreThoseOfFewerPoints) {
   WatchedUsage many(1024);
   WatchedUsage few(kSentPoints);
@@ -100,7 +100,7 @@ TEST(StateCodec, ADeviceLessOrAProcessMoreIsAChange) {
   fewer.state.devices[0].processes = std::vector<SampledProcess>(2);
   ASSERT_TRUE(decoder.take(encoder.changes(fewer)));
   EXPECT_EQ(bytes_of(decoder.state()), bytes_of(fewer));
-  // Who comes later gets all of it.
+  // A decoder that joins later gets all of it.
   StateDecoder later;
   EXPECT_FALSE(later.take(encoder.changes(fewer)));
   ASSERT_TRUE(later.take(encoder.full(fewer)));
@@ -125,7 +125,7 @@ TEST(StateCodec, AMissedMessageIsFound) {
   EXPECT_EQ(bytes_of(decoder.state()), bytes_of(machine.snapshot()));
 }
 
-// Any order of what can happen to a machine, a few things between two messages.
+// Any order of possible changes of a machine, a few between two messages.
 TEST(StateCodec, RestoresAnyChange) {
   const bool right = rc::check([](const std::vector<std::uint32_t>& changes) {
     TrainingMachine machine(2);
@@ -199,7 +199,7 @@ TEST(StateCodec, DamageIsFound) {
   EXPECT_NE(StateDecoder().take(other).error().message.find("version"), std::string::npos);
 }
 
-// Messages that were made to look right: an error or some state, never more.
+// Messages with right checksums and wrong content: an error or some state, never more.
 TEST(StateCodec, NonsenseIsBounded) {
   TrainingMachine machine(2);
   for (int second = 0; second < 40; ++second) machine.pass_second();

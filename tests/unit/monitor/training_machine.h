@@ -1,4 +1,4 @@
-// States of a machine that trains, as an engine would have them second by second.
+// States of a machine that trains, as an engine would have them each second.
 #pragma once
 
 #include <cstddef>

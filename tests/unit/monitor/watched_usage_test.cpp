@@ -38,7 +38,7 @@ TEST(WatchedUsage, JoinsNeighboursWhenItIsFull) {
 TEST(WatchedUsage, PeaksBetweenSamplesCount) {
   WatchedUsage used(2);
   used.add(1, 10, 50);
-  used.add(2, 20, 15);  // a peak below what is used now says nothing
+  used.add(2, 20, 15);  // a peak below the current use is ignored
   EXPECT_EQ(used.peak_bytes(), 50U);
   EXPECT_EQ(used.peak_at_ns(), 1U);
   EXPECT_EQ(used.points()[1].high_bytes, 20U);
@@ -46,7 +46,7 @@ TEST(WatchedUsage, PeaksBetweenSamplesCount) {
 
 TEST(WatchedUsage, PeaksThatAreToldLaterAreThoseOfTheLatestSample) {
   WatchedUsage used(4);
-  used.add_peak(70);  // of a time before the first sample
+  used.add_peak(70);  // from before the first sample
   EXPECT_TRUE(used.empty());
   used.add(1, 10);
   EXPECT_TRUE(used.peak_is_sampled());
@@ -95,7 +95,7 @@ TEST(WatchedUsage, ExtremesOfAMillionSamplesStayInFewPoints) {
   for (const WatchedUsagePoint& point : used.points()) {
     lowest = std::min(lowest, point.low_bytes);
     highest = std::max(highest, point.high_bytes);
-    EXPECT_EQ(point.begin_ns, before);  // nothing is missing between two points
+    EXPECT_EQ(point.begin_ns, before);  // no gap between two points
     before = point.end_ns + 1;
   }
   EXPECT_EQ(lowest, 1U);

@@ -1,5 +1,5 @@
-// The order of addresses against what the driver of an H200 (580.159) handed out for the same calls of cudaMalloc in a
-// process that does nothing else.
+// The order of addresses compared with the driver of an H200 (580.159) for the same calls of cudaMalloc in a process
+// that does nothing else.
 #include "phantom/gpu/address_space.h"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 
 constexpr std::size_t kMiB = 1 << 20;
 
-/// A process of which nothing else is mapped: ranges lie at the end of the highest gap, as the kernel places them.
+/// A process without other mappings: ranges are at the end of the highest gap, as the kernel places them.
 class Gaps {
  public:
   static AddressSource source() {
@@ -61,7 +61,7 @@ class Addresses : public ::testing::Test {
     return static_cast<char*>(space_.reserve(mebibytes * kMiB, std::size_t{2} * kMiB));
   }
   void give(char* start, std::size_t mebibytes) { space_.release(start, mebibytes * kMiB); }
-  /// Takes ranges of these sizes; where they lie from the first, in MiB.
+  /// Takes ranges of these sizes; returns their places relative to the first, in MiB.
   std::vector<long> take_all(const std::vector<std::size_t>& sizes) {
     std::vector<long> places;
     char* first = nullptr;

@@ -1,4 +1,4 @@
-// Communicators of NCCL, as PyTorch makes them.
+// Communicators of NCCL, created like in PyTorch.
 #include <gtest/gtest.h>
 
 #include <thread>

@@ -1,4 +1,4 @@
-// The workspaces of convolutions. Expected bytes are what PyTorch 2.11 allocated on an H200.
+// The workspaces of convolutions. Expected bytes were allocated by PyTorch 2.11 on an H200.
 #include "phantom/libraries/convolution_workspace.h"
 
 #include <gtest/gtest.h>
@@ -53,15 +53,15 @@ TEST(ConvolutionWorkspace, DependsOnTheLayout) {
 }
 
 TEST(ConvolutionWorkspace, OfAnotherBatchSizeIsScaledByTheTensors) {
-  // Nearest are the batch sizes 48, 32 and 64. Forward they took 77,217,939, 25,837,584 and 102,908,051 bytes where
-  // input, output and filter have 77,217,792, 51,527,680 and 102,907,904: the last ratio is between the others. Batch
-  // size 40 has tensors of 64,372,736 bytes.
+  // Nearest are the batch sizes 48, 32 and 64. In the forward pass they took 77,217,939, 25,837,584 and 102,908,051
+  // bytes, with 77,217,792, 51,527,680 and 102,907,904 bytes of input, output and filter: the last ratio is between the
+  // others. Batch size 40 has tensors of 64,372,736 bytes.
   const Bytes estimated = bytes(square(kFloat, 40, 64, 56, 64, 3, 1, 1), false);
   EXPECT_EQ(estimated[0], 64372736ULL * 102908051 / 102907904);
 }
 
 TEST(ConvolutionWorkspace, OfHalfIsThatOfBfloat16) {
-  // Where half was measured itself, it is the same: one byte for each byte of the tensors.
+  // If half was measured itself, it is the same: one byte for each byte of the tensors.
   const Bytes estimated = bytes(square(kHalf, 4, 64, 224, 64, 3, 1, 1), false);
   EXPECT_NEAR(static_cast<double>(estimated[0]), 51454099, 200);  // as bfloat16
 }

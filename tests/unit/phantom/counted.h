@@ -1,4 +1,4 @@
-// What the phantom GPU in this process has counted, read from its file as a plan does.
+// Counts of the phantom GPU in this process, read from its file like by a plan.
 #pragma once
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// Our declarations of CUDA's runtime and driver against NVIDIA's headers.
+// This project's declarations of CUDA's runtime and driver compared with NVIDIA's headers.
 #include <cuda.h>
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ static_assert(int{kMemoryUnregistered} == int{cudaMemoryTypeUnregistered} &&
 
 // ---- device attributes ----
 
-/// What device_attribute() answers for an H200.
+/// Results of device_attribute() for an H200.
 struct Attribute {
   cudaDeviceAttr runtime;
   CUdevice_attribute driver;

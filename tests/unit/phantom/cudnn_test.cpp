@@ -1,4 +1,4 @@
-// cuDNN's functions as PyTorch calls them. Numbers of attributes and types are those of cudnn_graph.h.
+// cuDNN's functions, called like by PyTorch. Numbers of attributes and types are those of cudnn_graph.h.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
@@ -137,7 +137,7 @@ TEST_F(Cudnn, PlanOfAConvolutionHasTheMeasuredWorkspace) {
 }
 
 // The backward pass of attention whose 16 heads share 4 keys and values, batch 1, length 256, 64 for each head: on an
-// H200 it took 2,113,792 bytes, of which PyTorch asks for 16 * 256 * (64 + 1) * 4 itself.
+// H200 it took 2,113,792 bytes, of which PyTorch itself requests 16 * 256 * (64 + 1) * 4.
 TEST_F(Cudnn, SharedKeysAndValuesHaveTheirGradientsForEachHead) {
   std::vector<Descriptor> operations;
   for (int product = 0; product < 5; ++product) operations.push_back(create(19));  // products of matrices
@@ -152,7 +152,7 @@ TEST_F(Cudnn, SharedKeysAndValuesHaveTheirGradientsForEachHead) {
   EXPECT_EQ(workspace_of(operations), 2113792 - 16 * 256 * 65 * 4);
 }
 
-// Other engines than those that were measured: PyTorch says what the program set.
+// Other engines than the measured ones: PyTorch has the program's settings.
 TEST_F(Cudnn, WorkspacesWithOtherSettingsAreEstimates) {
   std::ofstream(folder_ / "torch.c") << "int deterministic, benchmark, tf32 = 1;"
                                         "void* _ZN2at13globalContextEv(void) { return &deterministic; }"
@@ -185,7 +185,7 @@ TEST_F(Cudnn, WorkspacesWithOtherSettingsAreEstimates) {
   attention();
   *deterministic = 0;
   EXPECT_EQ(estimates(), before + 3);
-  // TF32 is a way to compute float32, and of no matter to bfloat16.
+  // TF32 is a way to compute float32, and does not affect bfloat16.
   auto* const tf32 = static_cast<int*>(dlsym(torch, "tf32"));
   *tf32 = 0;
   plan();
@@ -197,12 +197,12 @@ TEST_F(Cudnn, WorkspacesWithOtherSettingsAreEstimates) {
   *tf32 = 1;
   EXPECT_EQ(float32(), 15057575);
   EXPECT_EQ(estimates(), before + 4);
-  EXPECT_EQ(without, 15057575);  // the best that is known
+  EXPECT_EQ(without, 15057575);  // the best estimate
   dlclose(torch);
 }
 
-// PyTorch's choice among free blocks of one size depends on it: with it the sequences of ResNet-50 and MobileNetV3 are
-// those of an H200.
+// PyTorch's choice among free blocks of one size depends on it: with it the sequences of ResNet-50 and MobileNetV3
+// equal those of an H200.
 TEST_F(Cudnn, HandlesTakeAddresses) {
   auto* const allocate = function<int(char**, std::size_t)>("cudaMalloc");
   constexpr std::size_t kBytes = 2 << 20;
@@ -212,7 +212,7 @@ TEST_F(Cudnn, HandlesTakeAddresses) {
   void* handle = nullptr;
   EXPECT_EQ(function<int(void**)>("cudnnCreate")(&handle), 0);
   EXPECT_EQ(allocate(&after, kBytes), 0);
-  // What a handle takes lies between them; where, driver_memory_test compares with an H200.
+  // A handle's memory is between them; driver_memory_test compares its place with an H200.
   EXPECT_NE(after - before, static_cast<std::ptrdiff_t>(kBytes));
 }
 
@@ -234,7 +234,7 @@ TEST_F(Cudnn, BatchNormalizationOfContiguousImagesTakesNoWorkspace) {
   EXPECT_EQ(bytes, 0);
 }
 
-// What PyTorch 2.11 allocated on an H200 for images whose channels come last.
+// Allocated by PyTorch 2.11 on an H200 for channels-last images.
 TEST_F(Cudnn, BatchNormalizationTakesTheMeasuredWorkspace) {
   using Workspaces = std::pair<std::size_t, std::size_t>;
   constexpr int kFloat = 0;

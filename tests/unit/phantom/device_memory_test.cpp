@@ -1,4 +1,4 @@
-// Devices that several processes share.
+// Devices shared by several processes.
 #include "phantom/gpu/device_memory.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace tidemark::phantom {
 namespace {
 
 constexpr std::uint64_t kGiB = 1 << 30;
-constexpr int kDevice = 1;  // which the other tests leave alone
+constexpr int kDevice = 1;  // not used by the other tests
 
 /// A process that holds `bytes` of the device until it is killed.
 class Holder {
@@ -42,7 +42,7 @@ class Holder {
   }
   Holder(const Holder&) = delete;
   Holder& operator=(const Holder&) = delete;
-  /// Its parent does not ask for its exit code: it stays in the table of processes.
+  /// Its parent does not wait for it: it stays in the table of processes.
   void end() const {
     EXPECT_EQ(kill(process_, SIGKILL), 0);
     siginfo_t ended;

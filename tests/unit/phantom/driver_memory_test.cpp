@@ -1,5 +1,5 @@
-// The driver's own memory against what the driver of an H200 (580.159) mapped in two programs of PyTorch 2.11,
-// 2026-11-22: every call of cudaMalloc with its address, and what the program did before it.
+// The driver's own memory compared with the mappings of an H200's driver (580.159) in two programs of PyTorch 2.11,
+// 2026-11-22: every call of cudaMalloc with its address, and the program's actions before it.
 #include "phantom/gpu/driver_memory.h"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ struct Program {
   std::string events;                   // places in MiB from the first region
 };
 
-// Llama, bf16, checkpointing. Tensors that moved to the GPU left a hole above all others, where a region goes.
+// Llama, bf16, checkpointing. Tensors that moved to the GPU left a hole above all others, which a region fills.
 Program llama() {
   return {{0, -96, -512, -544, -1664, -1792, 224, -2304, -2688},
           "take 32 at -544; take 2 at -98; take 20 at -24; take 2 at -4; take 2 at -2; take 2 at -1664; "
@@ -68,7 +68,7 @@ Program gpt2() {
           "product single 01 2304 768 512; kernel 2176; take 148 at -2848; take 148 at -3008;"};
 }
 
-/// A process whose regions lie where they did.
+/// A process with regions at their recorded places.
 class Recorded {
  public:
   explicit Recorded(const std::vector<std::ptrdiff_t>& regions) {
@@ -118,7 +118,7 @@ std::size_t& taken() {
   return bytes;
 }
 
-/// Returns what the driver took of the device beside the context.
+/// Returns the device memory taken by the driver beside the context.
 std::size_t compare(const Program& program) {
   const Recorded recorded(program.regions);
   AddressSpace addresses(Recorded::source());
@@ -144,7 +144,7 @@ std::size_t compare(const Program& program) {
   return taken();
 }
 
-// Beside the context, the driver mapped so much of the device: 8 MiB and 0x41000 bytes are the buffer of printf().
+// Beside the context, the driver mapped this much of the device: 8 MiB and 0x41000 bytes are the buffer of printf().
 constexpr std::size_t kRestOfPrintfBuffer = 0x41000;
 
 TEST(DriverMemory, LiesWhereItDidInALlama) {

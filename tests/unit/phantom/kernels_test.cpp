@@ -1,6 +1,6 @@
-// The code of kernels in files that NVIDIA's compiler wrote (tests/data/kernels/kernel.cu). Expected values are what
-// cuFuncGetAttribute and cuOccupancyMaxActiveBlocksPerMultiprocessor said of these files, and of kernels of PyTorch
-// 2.11, on an H200 (driver 580.159); for the files of CUDA 12, what cuobjdump -res-usage says.
+// The code of kernels in files written by NVIDIA's compiler (tests/data/kernels/kernel.cu). Expected values are results
+// of cuFuncGetAttribute and cuOccupancyMaxActiveBlocksPerMultiprocessor for these files, and for kernels of PyTorch
+// 2.11, on an H200 (driver 580.159); for the files of CUDA 12, of cuobjdump -res-usage.
 #include "phantom/gpu/kernels.h"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ std::string contents(const std::string& name) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// What __cudaRegisterFatBinary is handed.
+/// The argument of __cudaRegisterFatBinary.
 struct Wrapper {
   explicit Wrapper(const std::string& bytes) : fat_binary(bytes.data()) {}
   std::uint32_t magic = 0x466243b1;
@@ -130,14 +130,14 @@ TEST(FatBinary, IsReadNoFurtherThanItSays) {
   std::string bytes = contents("zstd.fatbin");
   for (std::uint64_t length = 0; length + 16 < bytes.size(); ++length) {
     bytes.replace(8, sizeof length, reinterpret_cast<const char*>(&length), sizeof length);
-    const std::string part = bytes.substr(0, 16 + length);  // a sanitizer sees a read behind it
+    const std::string part = bytes.substr(0, 16 + length);  // a sanitizer detects a read past it
     const Wrapper wrapper(part);
     const auto code = choose_code(&wrapper, 9, 0);
     EXPECT_EQ(code.has_value(), length >= 64 + 1160) << length;  // the entry of the cubin
   }
 }
 
-// Blocks and results as liblz4 takes them: literals, a match that reads what it writes, literals to the end.
+// Blocks and their content according to liblz4: literals, a match that reads its own output, literals to the end.
 TEST(Lz4, BlocksAreDecompressed) {
   const std::string block("\x51hello\x02\x00\xc0wonderworld!", 21);
   EXPECT_EQ(decompress_lz4(block, 22), "hellolololwonderworld!");
@@ -160,7 +160,7 @@ TEST(Lz4, DistancesBeforeTheStartAreRefused) {
 TEST(Lz4, IsReadNoFurtherThanItsEnd) {
   const std::string block = contents("lz4.fatbin").substr(16 + 72);
   for (std::size_t length = 0; length < block.size(); ++length) {
-    const std::string part(block, 0, length);  // a sanitizer sees a read behind it
+    const std::string part(block, 0, length);  // a sanitizer detects a read past it
     EXPECT_FALSE(decompress_lz4(part, 1 << 20)) << length;
   }
 }
@@ -181,7 +181,7 @@ TEST(Cubin, OfCuda12) {
 TEST(Cubin, IsReadNoFurtherThanItsEnd) {
   const std::string file = contents("cuda12.cubin");
   for (std::size_t length = 0; length < file.size(); length += 7)
-    (void)read_cubin(std::string(file, 0, length));  // a sanitizer sees a read behind it
+    (void)read_cubin(std::string(file, 0, length));  // a sanitizer detects a read past it
 }
 
 struct Occupancy {

@@ -1,4 +1,4 @@
-// Our occupancy against NVIDIA's (cuda_occupancy.h).
+// This project's occupancy compared with NVIDIA's (cuda_occupancy.h).
 #include <cuda_occupancy.h>
 #include <gtest/gtest.h>
 
@@ -69,7 +69,7 @@ class OccupancyOfNvidia : public ::testing::TestWithParam<Limits> {
     return gpu;
   }
 
-  /// None where the header is older than the GPU.
+  /// std::nullopt if the header is older than the GPU.
   static std::optional<int> blocks(const KernelNeeds& kernel, int threads, std::size_t shared) {
     const cudaOccDeviceProp device = device_properties();
     const cudaOccFuncAttributes function = function_attributes(kernel);
@@ -81,7 +81,7 @@ class OccupancyOfNvidia : public ::testing::TestWithParam<Limits> {
     return result.activeBlocksPerMultiprocessor;
   }
 
-  /// None where so many blocks do not fit.
+  /// std::nullopt if this many blocks do not fit.
   static std::optional<std::size_t> dynamic_shared(const KernelNeeds& kernel, int blocks, int threads) {
     const cudaOccDeviceProp device = device_properties();
     const cudaOccFuncAttributes function = function_attributes(kernel);

@@ -1,4 +1,4 @@
-// The profile of the phantom GPU that these tests run with: an H200.
+// The profile of the phantom GPU in these tests: an H200.
 #include <stdlib.h>
 
 namespace {

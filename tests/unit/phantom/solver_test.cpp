@@ -1,4 +1,4 @@
-// The workspaces of cuSOLVER and cuFFT: those that were measured on an H200, and estimates by rules of others.
+// The workspaces of cuSOLVER and cuFFT: those measured on an H200, and estimates by LAPACK's rules.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -104,7 +104,7 @@ std::size_t fft(const std::vector<long long>& lengths, long long batch, int inpu
   return bytes;
 }
 
-// What PyTorch 2.11 allocated on an H200 for torch.linalg.cholesky, lu_factor, ldl_factor and eigh.
+// Allocated by PyTorch 2.11 on an H200 for torch.linalg.cholesky, lu_factor, ldl_factor and eigh.
 TEST(Cusolver, WorkspacesAreAsMeasured) {
   const std::uint64_t before = estimates();
   EXPECT_EQ(potrf(16, kFloat32), 160U);
@@ -133,10 +133,10 @@ TEST(Cusolver, WorkspacesAreAsMeasured) {
   EXPECT_EQ(estimates(), before);
 }
 
-// Sizes, types and shapes that no call had, or for which a formula does not hold to the byte.
+// Sizes, types and shapes without a measurement, or for which a formula is not exact.
 TEST(Cusolver, WhatWasNotMeasuredIsCounted) {
   const std::uint64_t before = estimates();
-  EXPECT_NEAR(static_cast<double>(eigenvalues(100, kFloat64)), 1379416, 64);  // measured, and not by the formula
+  EXPECT_NEAR(static_cast<double>(eigenvalues(100, kFloat64)), 1379416, 64);  // measured, but not equal to the formula
   EXPECT_EQ(estimates(), before + 1);
   static_cast<void>(potrf(20000, kComplex64));
   static_cast<void>(lu(cusolverDnSgetrf_bufferSize, 1400, 4));
@@ -155,10 +155,10 @@ TEST(Cusolver, OthersAreThoseOfLapack) {
   EXPECT_EQ(cusolverDnDsyevd_bufferSize(nullptr, 1, 0, 100, nullptr, 100, nullptr, &elements), 0);
   EXPECT_EQ(elements, 20601);
   EXPECT_EQ(cusolverDnDsyevd_bufferSize(nullptr, 1, 0, 1 << 20, nullptr, 1 << 20, nullptr, &elements), 0);
-  EXPECT_EQ(elements, INT32_MAX);  // no number of elements that would be negative
+  EXPECT_EQ(elements, INT32_MAX);  // not negative
 }
 
-// What cuSOLVER of CUDA 13.0 answered on an H200.
+// Results of cuSOLVER of CUDA 13.0 on an H200.
 TEST(Cusolver, QrAndSingularValuesAreAsMeasured) {
   const std::uint64_t before = estimates();
   EXPECT_EQ(qr(512, 512, kFloat32), 4194432U);
@@ -185,7 +185,7 @@ TEST(Cusolver, QrAndSingularValuesAreAsMeasured) {
   EXPECT_EQ(estimates(), before + 3);
 }
 
-// What cuFFT of CUDA 13.0 answered on an H200.
+// Results of cuFFT of CUDA 13.0 on an H200.
 TEST(Cufft, WorkspacesAreAsMeasured) {
   const std::uint64_t before = counted(Estimate::cufft_workspace);
   EXPECT_EQ(fft({8192}, 1000, kComplex64), 0U);

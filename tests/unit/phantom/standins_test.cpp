@@ -1,4 +1,4 @@
-// Libraries that we write, loaded by the dynamic loader and read by the linker.
+// Generated libraries, loaded by the dynamic loader and read by the linker.
 #include "phantom/standins/standins.h"
 
 #include <dlfcn.h>
@@ -15,7 +15,7 @@
 namespace tidemark {
 namespace {
 
-// What stubs jump to is in libtidemark_phantom.so; here it is a library of that name with the two functions.
+// The targets of stubs are in libtidemark_phantom.so; here it is a library of that name with the two functions.
 constexpr const char* kPhantom = R"(
   static int handles;
   void* asked;
@@ -71,7 +71,7 @@ TEST_F(StandinsTest, TheLoaderTakesThemAndTheirFunctionsDoAsTheyWereWritten) {
   EXPECT_EQ(reinterpret_cast<int (*)()>(dlsym(plain, "ncclX"))(), 0);
 }
 
-// The dynamic linker asks each stand-in for most names of all libraries that are loaded later.
+// The dynamic linker looks up most names of later libraries in each stand-in.
 TEST_F(StandinsTest, NamesAreInAsManyBucketsAsThereAreSymbols) {
   StandinLibrary many{"libcublas.so.13", "", {}};
   for (int number = 0; number < 1000; ++number) {
@@ -96,7 +96,7 @@ TEST_F(StandinsTest, TheLinkerTakesThemAndAProgramFindsTheirVersions) {
   EXPECT_EQ(run("nm -D libnccl.so.2 | grep -q 'T ncclX$'"), 0);
 }
 
-// NVTX had versions until CUDA 12 and NVSHMEM has one that is not its name: what the linker noted counts.
+// NVTX had versions until CUDA 12 and NVSHMEM has one that is not its name: the linker's version counts.
 TEST_F(StandinsTest, HaveTheVersionsThatPyTorchWasLinkedWith) {
   folder_.write("torch.c",
                 "int nvtxMark(void); int nvshmem_init(void); int f(void) { return nvtxMark() + nvshmem_init(); }");
@@ -117,7 +117,7 @@ TEST_F(StandinsTest, HaveTheVersionsThatPyTorchWasLinkedWith) {
   EXPECT_EQ(run("nm -D standins/libnvshmem_host.so.3 | grep -q 'T nvshmem_init@@NVSHMEM'"), 0);
 }
 
-// A file may say that it needs four billion versions, and that the next is where this one is.
+// A file may claim four billion needed versions, with the next at the place of this one.
 TEST_F(StandinsTest, VersionsThatLeadBackComeToAnEnd) {
   folder_.write("torch.c", "int cudaSucceeds(void); int f(void) { return cudaSucceeds(); }");
   ASSERT_EQ(run("mkdir -p torch/lib standins && cc -shared -fPIC -o torch/lib/libtorch_cuda.so torch.c "

@@ -28,7 +28,7 @@ class TrainingSteps(unittest.TestCase):
     def test_each_optimizer_of_a_step(self):
         one, other = self.optimizer(), self.optimizer()
         self.assertEqual(self.complete(one, other, one, other), [(False, 0), (True, 1), (False, 1), (True, 2)])
-        del other  # it takes no part any more
+        del other  # it is ignored from now on
         self.assertEqual(self.complete(one, one), [(True, 3), (True, 4)])
 
     def test_one_that_follows_rarely(self):
@@ -65,7 +65,7 @@ class TrainingSteps(unittest.TestCase):
         self.assertEqual(self.marked(self.moment, self.moment), [0, 1])
         optimizer = self.optimizer()
         self.assertEqual(self.marked(self.moment, self.begin, self.end), [1, 1, 1])
-        self.assertEqual(self.complete(optimizer), [(True, 1)])  # those before were of something else
+        self.assertEqual(self.complete(optimizer), [(True, 1)])  # the earlier ones were of something else
         self.assertEqual((self.marked(self.moment, self.moment), self.steps.by_marks, self.steps.end()), ([1, 1], False, False))
         self.assertIsNotNone(on_host)
 

@@ -1,4 +1,4 @@
-// What is done for a risk: how often, with what, and what becomes of commands that misbehave.
+// Actions on a risk: their rate, their input, and misbehaving commands.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -72,10 +72,10 @@ TEST(Command, GetsTheTextOnStdinAndItsOutputGoesNowhere) {
   EXPECT_EQ(::testing::internal::GetCapturedStdout() + ::testing::internal::GetCapturedStderr(), "");
   EXPECT_TRUE(ran.ok());
   EXPECT_EQ(content_of(folder.at("got")), text);
-  EXPECT_TRUE(run_command("exit 0", text, 10s, kNever).ok());  // which reads nothing
+  EXPECT_TRUE(run_command("exit 0", text, 10s, kNever).ok());  // it reads nothing
 }
 
-// Libraries open some that would be passed on: libcurl's connections.
+// Libraries open some that would be inherited: libcurl's connections.
 TEST(Command, GetsNoDescriptorsOfThisProcess) {
   const TemporaryFolder folder;
   const ScopedFd open(::open(folder.at("open").c_str(), O_WRONLY | O_CREAT, 0600));  // NOLINT: without O_CLOEXEC

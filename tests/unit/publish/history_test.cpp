@@ -1,5 +1,5 @@
-// The history file: what is written can be read, old points are joined and removed by the rules, and files that are
-// full, damaged, locked or somebody else's are said to be so.
+// The history file: written data can be read, old points are merged and removed by the rules, and files that are full,
+// damaged, locked or of another program are reported.
 #include "publish/history/history.h"
 
 #include <gmock/gmock.h>
@@ -121,7 +121,7 @@ TEST_F(HistoryTest, WhatWasWrittenIsRead) {
   EXPECT_EQ(history->risks[0].assessment, R"({"x": 1})");
 }
 
-// Looked at every other second, as where it takes long to look; of the samples in between one is the highest.
+// Read every other second, as if reading took long; one of the samples in between is the highest.
 TEST_F(HistoryTest, SamplesBetweenTwoLooksAreAllOfIt) {
   {
     HistoryWriter writer(options());
@@ -145,7 +145,7 @@ TEST_F(HistoryTest, SamplesBetweenTwoLooksAreAllOfIt) {
   EXPECT_EQ(gpu.processes[0].peak_bytes, 400U);
 }
 
-// What recorders tell of the time after a sample, while its row is under way and at the very end.
+// Recorded peaks of the time after a sample, while its row is incomplete and at the very end.
 TEST_F(HistoryTest, RecordedPeaksAreThoseOfTheirSample) {
   {
     HistoryWriter writer(options());
@@ -225,7 +225,7 @@ TEST_F(HistoryTest, IsForItsOwnerAndGoesOn) {
   struct stat facts {};
   ASSERT_EQ(::stat(path_.c_str(), &facts), 0);
   EXPECT_EQ(facts.st_mode & 0777, 0600U);
-  write_some();  // again, of the same seconds: neither doubled nor an error
+  write_some();  // again, for the same seconds: neither doubled nor an error
   EXPECT_THAT(problems_, IsEmpty());
   EXPECT_EQ(read()->devices[0].points.size(), 3U);
 }
@@ -288,10 +288,10 @@ TEST_F(RetentionTest, OldPointsAreJoined) {
   add(24 * 3600 + 55, 60, 40, 1);
   ASSERT_TRUE(maintain(*database_, now_, 30 * 24h));
   EXPECT_THAT(points(), ElementsAre("60000 70 20 3", "10000 30 30 1", "10000 50 18 4", "1000 9 9 1"));
-  // Again it is as it was: what is joined is not joined twice.
+  // A second time changes nothing: merged points are not merged again.
   ASSERT_TRUE(maintain(*database_, now_, 30 * 24h));
   EXPECT_EQ(points().size(), 4U);
-  // A week later all is of ten minutes.
+  // A week later all points are of ten minutes.
   ASSERT_TRUE(maintain(*database_, now_ + 8LL * 24 * 3'600'000, 30 * 24h));
   EXPECT_THAT(points(), ElementsAre("600000 70 20 3", "600000 50 20 5", "600000 9 9 1"));
 }
@@ -319,7 +319,7 @@ TEST_F(HistoryTest, AnotherProgramsDatabaseIsLeftAlone) {
   EXPECT_THAT(read().error().message, HasSubstr("not a history of Tidemark"));
 }
 
-// A view under a table's name would run whatever it says.
+// A view with a table's name would run its query.
 TEST_F(HistoryTest, ViewsInPlaceOfTablesAreRefused) {
   write_some();
   sqlite3* other = nullptr;
@@ -350,8 +350,8 @@ TEST_F(HistoryTest, IndexesOfExpressionsAreRefused) {
   EXPECT_THAT(problems_[0], HasSubstr("indexes of another program"));
 }
 
-// After a crash SQLite deletes the file that a journal names: of several databases that were changed together, the
-// list.
+// After a crash SQLite deletes the file named in a journal: when several databases were changed together, the list of
+// them.
 TEST_F(HistoryTest, AJournalHasNoOtherFileDeleted) {
   write_some();
   {
@@ -423,7 +423,7 @@ TEST_F(HistoryTest, DamageWithinIsFoundWhenReading) {
     file << std::string(static_cast<std::size_t>(size / 2), '\xff');
   }
   EXPECT_THAT(read().error().message, HasSubstr("damaged"));
-  // Nothing is written over what may still be saved from it.
+  // Data that may still be recovered is not overwritten.
   const auto bytes = [&] {
     std::ifstream file(path_, std::ios::binary);
     return std::string(std::istreambuf_iterator<char>(file), {});

@@ -1,4 +1,4 @@
-// Metrics of a machine's state, and the page that Prometheus gets.
+// Metrics of a machine's state, and Prometheus's page.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@ std::string page_of(const MetricFamily& family, MetricAttributes attributes, Met
   return prometheus_text({1, 2, {{&family, {{std::move(attributes), value}}}}});
 }
 
-// As the table of OpenTelemetry's specification has them (compatibility/prometheus_and_openmetrics.md).
+// As in the table of OpenTelemetry's specification (compatibility/prometheus_and_openmetrics.md).
 TEST(Prometheus, NamesHaveTheUnit) {
   EXPECT_EQ(prometheus_name({"hw.gpu.memory.usage", "By", Instrument::up_down_counter, ""}),
             "hw_gpu_memory_usage_bytes");
@@ -110,7 +110,7 @@ TEST(Metrics, OfAGpu) {
   EXPECT_THAT(page, HasSubstr("hw_power_watts" + labels + ",hw_type=\"gpu\"} 71.5\n"));
   EXPECT_THAT(page, HasSubstr(",hw_state=\"ok\"} 1\n"));
   EXPECT_THAT(page, HasSubstr("tidemark_build_info{version=\"1.2\"} 1\n"));
-  // What nobody knows is not there.
+  // Unknown values are missing.
   EXPECT_THAT(page, Not(HasSubstr("risk_level")));
   EXPECT_THAT(page, Not(HasSubstr("cgroup")));
 }
@@ -190,7 +190,7 @@ TEST(Metrics, TellHowLateEventsAreRead) {
   process.lag.has_newest_totals = true;
   EXPECT_THAT(page(), HasSubstr("tidemark_recording_lag_seconds{process_pid=\"42\",process_command=\"\"} 12.5"));
   EXPECT_THAT(page(), HasSubstr("tidemark_framework_memory_allocated_bytes{"));
-  process.lag.has_newest_totals = false;  // what is allocated is that of then
+  process.lag.has_newest_totals = false;  // the allocated bytes are of that time
   EXPECT_THAT(page(), HasSubstr("tidemark_recording_lag_seconds{process_pid=\"42\",process_command=\"\"} 12.5"));
   EXPECT_THAT(page(), Not(HasSubstr("tidemark_framework_memory_allocated_bytes{")));
   process.lag = {};
@@ -221,7 +221,7 @@ TEST(Metrics, OfRecordedProcessesByOwner) {
   EXPECT_THAT(page, HasSubstr(of_gpu + "tidemark_category=\"gradient\"} 0\n"));
   EXPECT_THAT(page, HasSubstr("tidemark_framework_memory_component" + of_gpu + "tidemark_component=\"mlp\"} 6\n"));
   EXPECT_THAT(page, HasSubstr(begin + R"("cpu",hw_id="",hw_name="host",tidemark_category="unknown"} 8)"));
-  EXPECT_THAT(page, Not(HasSubstr("tidemark_category=\"activation")));  // nothing ever was of it
+  EXPECT_THAT(page, Not(HasSubstr("tidemark_category=\"activation")));  // never any memory
 }
 
 TEST(Metrics, OfRisks) {

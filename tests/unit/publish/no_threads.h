@@ -7,8 +7,8 @@
 
 namespace tidemark::testing {
 
-/// As long as it lives, threads of this process are to have stacks larger than its address space, so that none starts:
-/// as where the limit of processes is reached, but for no other process.
+/// While it exists, threads of this process would need stacks larger than its address space, so that none starts: as if
+/// the limit of processes were reached, but only for this process.
 class NoThreads {
  public:
   NoThreads() {

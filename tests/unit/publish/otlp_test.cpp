@@ -69,7 +69,7 @@ TEST(Otlp, UrlsAndHeaders) {
   EXPECT_TRUE(check_url("http://host:4318").ok());
 }
 
-// Of the protocol's table: 429, 502, 503 and 504 may be tried again.
+// From the protocol's table: 429, 502, 503 and 504 may be retried.
 TEST(Otlp, OutcomesAndPauses) {
   EXPECT_EQ(outcome_of(200), PushOutcome::taken);
   for (const int status : {429, 502, 503, 504}) EXPECT_EQ(outcome_of(status), PushOutcome::retry) << status;
@@ -88,7 +88,7 @@ class OtlpPushTest : public ::testing::Test {
   std::function<void(const std::string&)> keep() {
     return [this](const std::string& text) { problems_.push_back(text); };
   }
-  std::vector<std::string> problems_;  // read when the push is gone
+  std::vector<std::string> problems_;  // read after the push has ended
 };
 
 TEST_F(OtlpPushTest, ReachesACollector) {
@@ -133,7 +133,7 @@ TEST_F(OtlpPushTest, WhatIsRefusedForGoodIsDroppedAndCounted) {
 TEST_F(OtlpPushTest, WithoutACollectorNothingWaitsAndTheEndComesSoon) {
   OtlpPush push("http://127.0.0.1:1", otlp_resource("1"), keep());
   for (int count = 0; count < 40; ++count) push.push(some_metrics());
-  EXPECT_GE(push.dropped(), 7U);  // one under way, 32 waiting
+  EXPECT_GE(push.dropped(), 7U);  // one in progress, 32 waiting
 }
 
 }  // namespace

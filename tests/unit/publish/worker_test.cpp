@@ -1,4 +1,4 @@
-// Work on a thread of its own, and what becomes of it where no thread is to be had.
+// Work on a separate thread, and the results if no thread can be started.
 #include "base/worker.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Nodes as they lie in memory, made by hand.
+// Nodes in memory, made by hand.
 #include "collect/process/autograd_node.h"
 
 #include <gtest/gtest.h>
@@ -24,8 +24,8 @@ struct FakeClass {
   Words words{};
 };
 
-// A torch::autograd::PyNode of PyTorch 1.13: first comes a pointer to what is not its Python object, though that points
-// back too and has something in the places of a class and a name.
+// A torch::autograd::PyNode of PyTorch 1.13: first comes a pointer to something else than its Python object, though
+// that points back too and has data in the places of a class and a name.
 TEST(AutogradNode, HasTheClassOfItsPythonObject) {
   const FakeClass type(nullptr, "type");
   const FakeClass metaclass(&type, "FunctionMeta");

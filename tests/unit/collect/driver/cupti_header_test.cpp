@@ -1,4 +1,4 @@
-// Our declarations of CUPTI and of the CUDA driver API against NVIDIA's headers.
+// This project's declarations of CUPTI and of the CUDA driver API compared with NVIDIA's headers.
 #define __CUDA_API_VERSION_INTERNAL  // with the types of earlier versions, which the structs of parameters name
 #include <cuda.h>
 #include <cupti_callbacks.h>
@@ -36,7 +36,7 @@ SAME_CALL(DeviceGetMemPool*, decltype(&cuDeviceGetMemPool));
 SAME_CALL(MemPoolGetAttribute*, decltype(&cuMemPoolGetAttribute));
 SAME_CALL(DeviceGetGraphMemAttribute*, decltype(&cuDeviceGetGraphMemAttribute));
 
-// ---- what a callback is given ----
+// ---- arguments of a callback ----
 
 static_assert(sizeof(CallbackData) == sizeof(CUpti_CallbackData));
 SAME_FIELD(CallbackData, site, CUpti_CallbackData, callbackSite);
@@ -51,7 +51,7 @@ SAME_FIELD(CallbackData, correlation_id, CUpti_CallbackData, correlationId);
 
 // ---- parameters ----
 
-/// All of a struct of the vendor's.
+/// The complete struct of the vendor.
 #define SAME_SIZE(ours, theirs) static_assert(sizeof(ours) == sizeof(theirs), #theirs)
 
 #define ALLOCATES(theirs)                                \
@@ -185,7 +185,7 @@ TEST(CuptiHeader, Constants) {
   EXPECT_EQ(kGraphReservedNow, int{CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT});
 }
 
-// Of formats whose channels have whole bytes, and of those that have not.
+// Formats with whole bytes per channel, and others.
 TEST(CuptiHeader, ArrayFormats) {
   const auto bytes = [](CUarray_format format, unsigned flags = 0) {
     std::uint64_t size = 0;

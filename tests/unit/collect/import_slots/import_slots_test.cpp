@@ -32,7 +32,8 @@ int replacement_two(int value) {
   return forward(&original_two, value);
 }
 
-/// Libraries stay loaded: a slot may lead here until the process ends. RTLD_LOCAL, as Python loads its extensions.
+/// Libraries stay loaded: a slot may point into them until the process ends. RTLD_LOCAL, as Python loads its
+/// extensions.
 void* open_library(const char* path) {
   void* handle = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
   EXPECT_NE(handle, nullptr) << dlerror();
@@ -43,7 +44,7 @@ Function function(void* library, const char* name) {
   return reinterpret_cast<Function>(dlsym(library, name));
 }
 
-/// Begin and protection of everything that is mapped from the test's libraries.
+/// Begin and protection of all mappings of the test's libraries.
 std::string protections() {
   std::ifstream maps("/proc/self/maps");
   std::string result;
@@ -61,7 +62,8 @@ std::size_t patch_one() {
   return patch_import_slots("slots_add_one", reinterpret_cast<void*>(replacement_one), &original_one);
 }
 
-/// One call through `call`: how many arrived at the replacement. The result must be the original function's.
+/// One call through `call`: the number of calls that reached the replacement. The result must be the original
+/// function's.
 int arrivals(Function call, int expected) {
   arrived = 0;
   EXPECT_EQ(call(4), expected);
@@ -97,11 +99,11 @@ TEST(ImportSlots, PatchesEveryKindOfSlotOnce) {
   EXPECT_EQ(arrivals(function(late, "call_one"), 50), 1);
 }
 
-// Nobody has called it yet: every slot leads to a PLT, and only the symbol tables know the function.
+// It was not called yet: every slot points to a PLT, and only the symbol tables have the function.
 TEST(ImportSlots, FindsTheOriginalOfAnUnboundSlot) {
   void* lazy = open_library(SLOTS_lazy);
   void* provider = open_library(SLOTS_provider);
-  EXPECT_EQ(dlsym(RTLD_DEFAULT, "slots_add_two"), nullptr);  // out of the global scope's sight
+  EXPECT_EQ(dlsym(RTLD_DEFAULT, "slots_add_two"), nullptr);  // not in the global scope
   EXPECT_GE(patch_import_slots("slots_add_two", reinterpret_cast<void*>(replacement_two), &original_two), 1u);
   EXPECT_EQ(original_two, dlsym(provider, "slots_add_two"));
   EXPECT_EQ(arrivals(function(lazy, "call_two"), 60), 1);

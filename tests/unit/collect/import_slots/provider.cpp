@@ -1,5 +1,5 @@
-// Defines what the callers import, and calls it itself through its own import table.
-// Not inlined, or its own call would need no slot.
+// Defines the functions that the callers import, and calls them itself through its own import table. Not inlined,
+// because an inlined call would need no slot.
 extern "C" [[gnu::noinline]] int slots_add_one(int value) {
   return value + 1;
 }

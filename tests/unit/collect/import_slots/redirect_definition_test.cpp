@@ -18,7 +18,7 @@ int replacement(int value) {
   return value + 1000;
 }
 
-/// Addresses and protections of what is mapped from the test's libraries.
+/// Addresses and protections of the mappings of the test's libraries.
 std::string mapped() {
   std::ifstream maps("/proc/self/maps");
   std::string result;
@@ -48,7 +48,7 @@ TEST_P(RedirectDefinition, IsWhatALookUpFinds) {
 
   std::atomic<bool> stop = false;
   std::atomic<int> wrong = 0;
-  std::thread others([&] {  // the code of that library runs, and is looked up
+  std::thread others([&] {  // the library's code runs, and is looked up
     while (!stop) {
       const int found = look_up("slots_add_one")(4);
       wrong += (found == 5 || found == 1004) && before(4) == 5 ? 0 : 1;

@@ -21,7 +21,7 @@ constexpr char kDevices[] =
     "  eth0:1000 10 0 0 0 0 0 0 200 2 0 0 0 0 0 0\n"
     "  eth1: 30 1 0 0 0 0 0 0 4 1 0 0 0 0 0 0\n";
 
-// user nice system idle iowait irq softirq steal guest guest_nice: the guests' ticks are in user's.
+// user nice system idle iowait irq softirq steal guest guest_nice: the guests' ticks are included in user's.
 TEST(HostActivity, CountsBusyProcessorsAndTheNetwork) {
   const testing::TemporaryFolder root;
   root.write("proc/stat", "cpu  100 10 40 800 50 0 0 0 60 0\ncpu0 1 1 1 1\n");

@@ -108,7 +108,7 @@ TEST(Cgroup, OfAProcessWithVersion1) {
   EXPECT_EQ(cgroup->folder(), folder.at("cg/memory/slurm/job_7"));
 }
 
-// In a container the kernel writes what is outside of its namespace as "/..".
+// In a container the kernel writes paths outside of its namespace as "/..".
 TEST(Cgroup, GroupsOutsideOfTheContainerAreNotSeen) {
   const TemporaryFolder folder;
   folder.write("proc/self/cgroup", "0::/\n");
@@ -126,7 +126,7 @@ TEST(Cgroup, GroupsOutsideOfTheContainerAreNotSeen) {
   EXPECT_FALSE(Cgroup::of_process(42, folder.path()));
 }
 
-// A container that the host's whole hierarchy is mounted into.
+// A container with the host's whole hierarchy mounted.
 TEST(Cgroup, HierarchyOfTheHostInAContainer) {
   const TemporaryFolder folder;
   folder.write("proc/self/cgroup", "0::/\n");
@@ -150,7 +150,7 @@ TEST(Cgroup, NoControlGroups) {
   EXPECT_FALSE(Cgroup::of_this_process(folder.path())) << "not mounted";
 }
 
-// `unshare --cgroup` alone: the mount is that of before, and shows the groups above.
+// `unshare --cgroup` alone: the mount is older, and shows the groups above.
 TEST(Cgroup, HierarchyFromBeforeTheNamespace) {
   const TemporaryFolder folder;
   folder.write("proc/self/cgroup", "0::/\n");

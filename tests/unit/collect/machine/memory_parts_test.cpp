@@ -1,4 +1,4 @@
-// What memory holds: from files written by hand, and the kernel's own.
+// Parts of memory: from files written by hand, and the kernel's own.
 #include <gtest/gtest.h>
 
 #include "base/units.h"

@@ -1,4 +1,4 @@
-// Our declarations of NVML against NVIDIA's nvml.h.
+// This project's declarations of NVML compared with NVIDIA's nvml.h.
 #define NVML_NO_UNVERSIONED_FUNC_DEFS  // the functions of each version by their own names
 #include <gtest/gtest.h>
 #include <nvml.h>
@@ -26,7 +26,7 @@ SAME_FUNCTION(memory, nvmlDeviceGetMemoryInfo);
 SAME_FUNCTION(memory_v2, nvmlDeviceGetMemoryInfo_v2);
 SAME_FUNCTION(utilization, nvmlDeviceGetUtilizationRates);
 #pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // since NVML 13; what replaces it is not in older drivers
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"  // since NVML 13; older drivers lack the replacement
 SAME_FUNCTION(temperature, nvmlDeviceGetTemperature);
 #pragma GCC diagnostic pop
 SAME_FUNCTION(power, nvmlDeviceGetPowerUsage);

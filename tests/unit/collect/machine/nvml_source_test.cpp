@@ -1,4 +1,4 @@
-// What happens where there is no working driver. The suite in tests/unit/conformance has the rest.
+// Without a working driver. The suite in tests/unit/conformance covers the rest.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// What the fake library's script makes of the start.
+/// The result of opening the source with the fake library's script.
 OpenedSource open_with(const std::string& script) {
   static const TemporaryFolder folder;
   ::setenv("FAKES_NVML", folder.write("nvml.json", script).c_str(), 1);

@@ -1,4 +1,4 @@
-// The memory of a process: from files written by hand, and of this one, which knows what it has.
+// The memory of a process: from files written by hand, and of this process, compared with its own allocations.
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -36,9 +36,9 @@ TEST(ProcessMemory, GrowsByWhatThisProcessTouches) {
   const ProcessPages before = resident_pages(::getpid());
   if (!before.anon_bytes) GTEST_SKIP() << "/proc/self/status does not say";
   constexpr std::size_t kBytes = 64 * kMiB;
-  // The kernel counts pages of each thread or processor apart and adds them up now and then.
+  // The kernel counts pages separately for each thread or processor and sums them only now and then.
   constexpr std::uint64_t kTolerance = 2 * kMiB;
-  // The kernel fills them: what ThreadSanitizer keeps of each write would count as well.
+  // The kernel fills them: ThreadSanitizer's memory for each write would count as well.
   void* const anon = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
   void* const shared =
       ::mmap(nullptr, kBytes / 2, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);

@@ -1,4 +1,4 @@
-// What processes are there for, by files of /proc written by hand.
+// Roles of processes, from files of /proc written by hand.
 #include "collect/machine/process_roles.h"
 
 #include <gtest/gtest.h>

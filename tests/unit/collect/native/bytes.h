@@ -10,7 +10,7 @@
 
 namespace tidemark::process {
 
-/// Bytes as they would lie at an address.
+/// Bytes at a given address.
 struct Bytes {
   std::vector<std::byte> data;
   std::uint64_t address = 0x10000;

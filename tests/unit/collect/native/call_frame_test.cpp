@@ -46,7 +46,7 @@ TEST(CallFrame, StartsWithTheRulesOfTheCie) {
   EXPECT_EQ(rules->frame_pointer.kind, RegisterKind::same);
 }
 
-// push %rbp; mov %rsp,%rbp; …; pop %rbp; ret; and more code behind the epilogue.
+// push %rbp; mov %rsp,%rbp; …; pop %rbp; ret; and more code after the epilogue.
 TEST(CallFrame, FollowsAFunctionWithFramePointer) {
   const Bytes fde = {0x41, 0x0E, 16, 0x86, 2, 0x43, 0x0D, 6, 0x02, 0x20, 0x0A, 0x0C, 7, 8, 0xC6, 0x41, 0x0B};
   expect_cfa(0, fde, 7, 8);

@@ -35,14 +35,14 @@ struct Stacks {
 };
 
 /// Both stacks of the caller, which is their first frame. Before it is called in a signal handler, the thread must have
-/// called it elsewhere: the first time it asks for the bounds of the stack, and backtrace() loads its library.
+/// called it elsewhere: the first call queries the bounds of the stack, and backtrace() loads its library.
 Stacks capture_stacks();
 
-/// capture_stacks() for what calls a function with an argument: a `Stacks*`, which takes them.
+/// capture_stacks() with the signature of a callback: `argument` is the `Stacks*` for the result.
 void capture_into(void* argument);
 
-/// ours, with places that a signal interrupted as backtrace() reports them: their address rather than that + 1. They
-/// follow the C library's signal trampoline.
+/// ours, with places interrupted by a signal in backtrace()'s form: their address rather than that + 1. They follow the
+/// C library's signal trampoline.
 Addresses as_backtrace(const Stacks& stacks);
 
 }  // namespace tidemark::process

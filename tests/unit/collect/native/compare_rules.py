@@ -23,7 +23,7 @@ def library_path(print_rules, library):
 def readelf_rows(readelf, path):
     """Yields (pc, end of the function, cfa, rbp, ra, signal) for each row, "u" or None for a register not mentioned."""
     text = subprocess.run([readelf, "--debug-dump=frames-interp", "-W", path], capture_output=True, text=True,
-                          env={"LC_ALL": "C"}).stdout  # its exit status also tells of debug files it does not find
+                          env={"LC_ALL": "C"}).stdout  # its exit status is also nonzero for missing debug files
     columns, signal, cie_signal, covered = None, False, {}, (0, 0)
     for line in text.splitlines():
         entry = re.match(r"^([0-9a-f]{8,}) [0-9a-f]+ [0-9a-f]+ (CIE|FDE)(.*)$", line)
@@ -46,7 +46,7 @@ def readelf_rows(readelf, path):
 
 
 def expected_rule(cfa, rbp, ra):
-    """The rule as print_rules writes it, or None where readelf does not say enough."""
+    """The rule in the format of print_rules, or None if readelf does not print enough."""
     if ra != "c-8":
         return ("end",) if ra in ("u", None) or re.match(r"^(c[+-]|r)", ra) else None
     plain = re.match(r"^(rsp|rbp|r\w+)([+-]\d+)$", cfa)
@@ -69,7 +69,7 @@ def main():
     path = library_path(print_rules, library)
     starts = {}
     for pc, end, *rest in readelf_rows(readelf, path):
-        starts[pc] = (end, rest)  # of several rows at one address the last holds
+        starts[pc] = (end, rest)  # of several rows at one address the last one applies
     rows = {pc: rest for pc, (_, rest) in starts.items()}
     for (pc, (end, rest)), following in zip(sorted(starts.items()), sorted(starts)[1:] + [1 << 64]):
         rows[min(end, following) - 1] = rest

@@ -82,13 +82,13 @@ TEST(EhFrame, KnowsSignalFramesAndSkipsPersonalities) {
   ASSERT_TRUE(find(bytes, 0x20005, &frame));
   EXPECT_TRUE(frame.signal_frame);
   EXPECT_EQ(frame.pointer_encoding, 0x03);
-  EXPECT_EQ(kBase + frame.fde_instructions.begin, 0x1004Du);  // behind the 4 bytes of the LSDA pointer
+  EXPECT_EQ(kBase + frame.fde_instructions.begin, 0x1004Du);  // after the 4 bytes of the LSDA pointer
 }
 
 TEST(EhFrame, TruncationAnywhereIsNeverADescriptionAndNeverReadsOn) {
   const Bytes bytes = section();
   for (std::size_t size = 0; size < bytes.data.size(); ++size) {
-    // A copy of its own, so that a sanitizer sees a read past the end.
+    // A separate copy, so that a sanitizer sees a read past the end.
     const Bytes cut = [&] {
       Bytes copy;
       copy.data.assign(bytes.data.begin(), bytes.data.begin() + static_cast<std::ptrdiff_t>(size));

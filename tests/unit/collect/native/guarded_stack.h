@@ -1,4 +1,4 @@
-// A stack made by hand, for walks over words that no program would leave there.
+// A stack made by hand, for walks over arbitrary words.
 #pragma once
 
 #include <sys/mman.h>
@@ -15,7 +15,7 @@
 
 namespace tidemark::process {
 
-/// Readable words between two pages that nobody may touch.
+/// Readable words between two inaccessible pages.
 class GuardedStack {
  public:
   GuardedStack() : page_(static_cast<std::size_t>(getpagesize())) {
@@ -36,7 +36,7 @@ class GuardedStack {
   char* map_;
 };
 
-/// Return addresses of code whose frames are of every kind.
+/// Return addresses in code with frames of every kind.
 inline std::vector<std::uintptr_t> real_addresses() {
   std::vector<std::uintptr_t> result;
   const Visit add = [](void* argument) {
@@ -50,7 +50,7 @@ inline std::vector<std::uintptr_t> real_addresses() {
   return result;
 }
 
-/// Words that lead somewhere: mostly return addresses, some places in the stack or just beside it, some nonsense.
+/// Plausible words: mostly return addresses, some addresses in the stack or just beside it, some random values.
 class StackWords {
  public:
   StackWords(const GuardedStack& stack, const std::vector<std::uintptr_t>& code, std::uint64_t seed)

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t kUserAddresses = std::uint64_t{1} << 47;
 
-/// A rule that is a function of its address, so that a hit with another address's rule shows.
+/// A rule that is a function of its address, so that a hit with another address's rule is detected.
 std::uint32_t rule_of(std::uint64_t pc) {
   return static_cast<std::uint32_t>((pc * 2654435761u >> 7) & ((1u << kRuleBits) - 1)) | 1u;
 }

@@ -11,7 +11,7 @@
 namespace tidemark::process {
 namespace {
 
-// Keeps a call from being the last thing a function does, and a buffer from being removed.
+// Prevents a call from being a tail call, and a buffer from being removed.
 void keep(void* memory) {
   asm volatile("" : : "r"(memory) : "memory");
 }
@@ -76,7 +76,7 @@ void realigned_variable_frames(Visit visit, void* argument) {
   aligned_variable(100 + (reinterpret_cast<std::size_t>(argument) & 1), visit, argument);
 }
 
-// Many live values across the call, so that every callee-saved register, rbp too, holds something else.
+// Many live values across the call, so that every callee-saved register, including rbp, is used.
 [[gnu::noinline]] long many_registers(long a, long b, long c, long d, long e, long f, Visit visit, void* argument) {
   long g = a * b, h = c * d, i = e * f, j = a * c;
   asm volatile("" : "+r"(g), "+r"(h), "+r"(i), "+r"(j));

@@ -7,7 +7,7 @@ namespace tidemark::process {
 
 using Visit = void (*)(void* argument);
 
-/// Calls `visit` from inside its own frame, in the middle of what its name says.
+/// Calls `visit` from inside its own frame, in the situation given by its name.
 struct Shape {
   const char* name;
   void (*run)(Visit visit, void* argument);

@@ -19,7 +19,7 @@ struct Mapping {
   std::uintptr_t end = 0;
 };
 
-/// What the kernel has mapped at an address.
+/// The kernel's mapping at an address.
 Mapping mapping_at(std::uintptr_t address) {
   std::ifstream maps("/proc/self/maps");
   for (std::string line; std::getline(maps, line);) {
@@ -38,7 +38,7 @@ void expect_bounds_of_this_thread() {
   EXPECT_LE(bounds.low, here);
   EXPECT_GT(bounds.high, here);
   EXPECT_LE(bounds.high, mapping.end);
-  EXPECT_GT(bounds.high, mapping.end - (1u << 20));  // all but environment and thread descriptor
+  EXPECT_GT(bounds.high, mapping.end - (1u << 20));  // all except environment and thread descriptor
 }
 
 TEST(StackBounds, OfTheMainThread) {

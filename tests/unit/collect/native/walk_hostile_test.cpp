@@ -26,7 +26,7 @@ TEST(NativeWalkHostile, NoStackMakesItReadElsewhere) {
     ASSERT_LE(count, (stack.bounds().high - context.sp) / 8 + 1);
     deep += count > 3 ? 1u : 0u;
   }
-  EXPECT_GT(deep, 500u);  // or this would test little but the first step
+  EXPECT_GT(deep, 500u);  // otherwise this would test little more than the first step
 }
 
 TEST(NativeWalkHostile, StackPointersOutsideTheBoundsGiveTheFirstFrameOnly) {
@@ -45,7 +45,7 @@ TEST(NativeWalkHostile, StackPointersOutsideTheBoundsGiveTheFirstFrameOnly) {
             1u);
 }
 
-/// Machine code that no module and no unwind table knows.
+/// Machine code without a module or an unwind table.
 class GeneratedCode {
  public:
   using Function = void (*)(void (*)(void*), void*);
@@ -78,7 +78,7 @@ TEST(NativeWalkGenerated, FollowsFramePointersOfGeneratedCode) {
   const Stacks here = capture_stacks();
   ASSERT_GT(through.ours.size(), 3u);
   EXPECT_EQ(through.ours[1], code.start() + 12);
-  // Behind it: this function, at another call, and its callers.
+  // After it: this function, at another call, and its callers.
   EXPECT_EQ(std::vector<std::uintptr_t>(through.ours.begin() + 3, through.ours.end()),
             std::vector<std::uintptr_t>(here.theirs.begin() + 1, here.theirs.end()));
 }

@@ -31,8 +31,8 @@ TEST(NativeWalkLibraries, AgreesWithBacktraceThroughALoadedLibrary) {
   }
 }
 
-// The loader usually maps the second library where the first one was, and its call then has the same return address
-// but a frame of another size.
+// The loader usually maps the second library at the place of the first one, and its call then has the same return
+// address but a frame of another size.
 TEST(NativeWalkLibraries, ForgetsALibraryThatIsGone) {
   for (int round = 0; round < 4; ++round) {
     const Plugin plugin(round % 2 == 0 ? PLUGIN_SHALLOW : PLUGIN_DEEP);

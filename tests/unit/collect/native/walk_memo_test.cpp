@@ -22,7 +22,7 @@ std::uint64_t hash_of(const std::array<std::uintptr_t, kCapacity>& pcs, std::siz
   return hash;
 }
 
-/// A memo that is asked before each walk and must agree with it.
+/// A memo that is queried before each walk and must agree with it.
 struct CheckedMemo {
   std::unique_ptr<WalkMemo> memo = std::make_unique<WalkMemo>();
   StackBounds bounds = native_stack_bounds();
@@ -72,7 +72,7 @@ void visit_shapes(CheckedMemo& memo, int rounds) {
 TEST(WalkMemo, AgreesWithTheWalkThroughFramesOfEveryKind) {
   CheckedMemo memo;
   visit_shapes(memo, 4);
-  // All but the first round, and but recursions 200 frames deep whose frame pointers count too: these do not fit.
+  // All but the first round, and except recursions 200 frames deep that depend on frame pointers: these do not fit.
   const std::size_t each_round = memo.walks / 4;
   EXPECT_EQ(memo.known, 3 * memo.kept);
   EXPECT_GE(memo.kept, each_round * 9 / 10);
@@ -90,7 +90,7 @@ TEST(WalkMemo, AgreesOnThreadsWithStacksOfTheirOwn) {
   for (auto& thread : threads) thread.join();
 }
 
-// Two callers whose frames lie at the same addresses: all that differs is one return address.
+// Two callers with frames at the same addresses: they differ only in one return address.
 [[gnu::noinline]] void through_one(CheckedMemo& memo) {
   check_here(&memo);
   __asm__ volatile("");
@@ -139,7 +139,7 @@ TEST(WalkMemo, KeepsThatAWalkWasCut) {
   EXPECT_TRUE(memo.memo->find(context, 0)->truncated);
 }
 
-// Whichever word changes, a walk that is still found is the walk that would be done.
+// If any word changes, a cached walk must equal a new walk.
 TEST(WalkMemo, HoldsOnlyWhileTheStackIsUnchanged) {
   const GuardedStack stack;
   const auto code = real_addresses();

@@ -95,8 +95,8 @@ TEST(NativeWalkSignal, AgreesWithBacktraceAtInterruptedPlaces) {
   ticks = differing = shorter = 0;
   int sink = 0;
   for (int round = 0; round < 1000; ++round) {
-    // One shot each round, not an interval: where the handler takes longer than the interval (sanitizers), it would run
-    // for ever and the shapes never.
+    // One shot each round, not an interval: if the handler takes longer than the interval (sanitizers), only the
+    // handler would ever run.
     const itimerval once = {{0, 0}, {0, 50 + round * 7 % 300}};
     ASSERT_EQ(setitimer(ITIMER_REAL, &once, nullptr), 0);
     while (ticks == round) {

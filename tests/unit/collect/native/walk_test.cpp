@@ -69,7 +69,7 @@ TEST(NativeWalk, AgreesWithBacktraceOnManyThreadsAtOnce) {
   for (auto& thread : threads) thread.join();
 }
 
-/// A walk of a given stack that is checked to write no more than it says.
+/// A walk of a given stack that is checked to write no more than it returns.
 struct Walk {
   Walk(const NativeContext& context, std::size_t capacity, std::uintptr_t stop_low = 0, std::uintptr_t stop_high = 0) {
     std::array<std::uintptr_t, 512> buffer;
@@ -123,7 +123,7 @@ TEST(NativeWalk, CutsAtTheCapacityAndSaysSo) {
 [[gnu::noinline]] void check_stop_range(void*) {
   const NativeContext context = native_caller_context();
   const Walk whole(context, 512);
-  const std::size_t inner = whole.pcs.size() - 3;  // outside the recursion, whose frames are alike
+  const std::size_t inner = whole.pcs.size() - 3;  // outside the recursion, whose frames are equal
   const std::uintptr_t stop = whole.pcs[inner];
   const Walk stopped(context, 512, stop, stop + 1);
   EXPECT_EQ(stopped.pcs, first(whole, inner));

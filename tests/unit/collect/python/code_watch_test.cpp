@@ -18,7 +18,7 @@ void count_dealloc(void*) {
   ++deallocated;
 }
 
-// Stands for PyCode_Type: only the slot of the deallocator matters. Addresses of "code objects" are just numbers here.
+// Replaces PyCode_Type: only the slot of the deallocator matters. Addresses of "code objects" are just numbers here.
 struct FakeType {
   alignas(8) std::byte bytes[408] = {};
 
@@ -63,8 +63,8 @@ TEST(CodeWatch, TheOriginalDeallocatorIsCalled) {
   EXPECT_EQ(deallocated, before + 2);
 }
 
-// Whoever follows the protocol (all is void after a change, what is met again is watched again) misses no death, also
-// when there is not room for all.
+// A user that follows the protocol (everything is invalid after a change, and must be watched again) misses no death,
+// even if there is not room for all.
 TEST(CodeWatch, FullSetMissesNoDeath) {
   constexpr std::uintptr_t kCount = 200000;
   const auto code = [](std::uintptr_t index) { return 0x7e0000000000 + index * 432; };
@@ -72,7 +72,7 @@ TEST(CodeWatch, FullSetMissesNoDeath) {
   std::vector<std::uint64_t> remembered(kCount, code_generation());
   for (std::uintptr_t index = 0; index < kCount; ++index) {
     const std::uint64_t before = code_generation();
-    if (remembered[index] != before) {  // void by now: met again
+    if (remembered[index] != before) {  // invalid by now: watched again
       watch_code(code(index));
       remembered[index] = before;
     }

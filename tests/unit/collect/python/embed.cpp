@@ -7,7 +7,7 @@
 
 namespace {
 
-// Of Python's stable ABI, in our own words: enough to make a function that Python can call.
+// From Python's stable ABI, declared independently: enough to make a function that Python can call.
 struct MethodDefinition {
   const char* name;
   void* (*function)(void*, void*);

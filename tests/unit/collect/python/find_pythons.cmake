@@ -2,7 +2,7 @@
 # TIDEMARK_TEST_PYTHONS first, then what is in PATH, then the system's and pyenv's.
 set(TIDEMARK_TEST_PYTHONS "" CACHE STRING "More Python interpreters to run the tests of Python stacks with")
 
-# python_fact(PYTHON EXPRESSION RESULT): what an expression prints, "" when the interpreter cannot be run.
+# python_fact(PYTHON EXPRESSION RESULT): the output of an expression, "" if the interpreter cannot be run.
 function(python_fact python expression result)
   execute_process(COMMAND ${python} -c "import sys, sysconfig; print(${expression})"
                   OUTPUT_VARIABLE output ERROR_QUIET RESULT_VARIABLE code OUTPUT_STRIP_TRAILING_WHITESPACE)
@@ -28,7 +28,7 @@ function(find_pythons result)
   set(seen "")
   set(found "")
   foreach(candidate IN LISTS candidates)
-    # pyenv's shims answer to any name: what counts is who answers.
+    # pyenv's shims have any name: the answering interpreter counts.
     python_fact(${candidate} "sys.version + sys.abiflags" version)
     if(version VERSION_GREATER_EQUAL 3.7 AND NOT version IN_LIST seen)
       list(APPEND seen "${version}")

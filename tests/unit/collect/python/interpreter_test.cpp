@@ -1,4 +1,4 @@
-// This program passes for an interpreter: it exports the symbols that one has, and the version text each test wants.
+// This program acts as an interpreter: it exports an interpreter's symbols, and the version text that each test needs.
 #include "collect/process/python/interpreter.h"
 
 #include <dlfcn.h>
@@ -82,7 +82,7 @@ TEST(FindInterpreter, EvalRangeOfAFunctionInPieces) {
   EXPECT_TRUE(elsewhere < interpreter.eval_low || elsewhere >= interpreter.eval_high);
 }
 
-// The state of the walker is one for the process, so this order is one test.
+// The walker has one state for the process, so this order is one test.
 TEST(PythonDetect, AbsentUntilFoundAndFinalOnceUnsupported) {
   version_text = "3.15.2 (main) [GCC 16]";
   std::uintptr_t low = 1, high = 1;

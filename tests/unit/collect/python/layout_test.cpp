@@ -1,4 +1,4 @@
-// The row of the layout table against the headers of an installed interpreter; built once for each.
+// The row of the layout table compared with the headers of an installed interpreter; built once for each.
 #include "collect/process/python/layout.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What python_walker_test.py and the benchmark load into a real interpreter with ctypes: the walker, and the reader of
+// Loaded by python_walker_test.py and the benchmark into a real interpreter with ctypes: the walker, and the reader of
 // line tables, behind a C interface. Linked without a C++ runtime, like the preloaded library.
 #include <execinfo.h>
 #include <pthread.h>
@@ -24,7 +24,7 @@ using namespace tidemark::process;
 
 constexpr std::size_t kMaxFrames = 4096;
 
-// Appends to a fixed buffer and notes when it did not fit.
+// Appends to a fixed buffer and sets a flag if it did not fit.
 struct Text {
   char* at;
   char* end;
@@ -73,7 +73,7 @@ struct Text {
   }
 };
 
-// Fields whose wrong value the check must notice.
+// Fields whose wrong values the check must detect.
 struct Field {
   const char* name;
   std::uint16_t Layout::*offset;
@@ -94,7 +94,7 @@ double seconds_now() {
 
 thread_local std::uint64_t last_key = 0;
 
-// After Py_Finalize, and with daemon threads maybe still about, a walk must find nothing and not fault.
+// After Py_Finalize, possibly with daemon threads still running, a walk must find nothing and not fault.
 __attribute__((destructor)) void walk_at_exit() {
   if (getenv("TIDEMARK_PROBE_WALK_AT_EXIT") == nullptr) return;
   PythonFrame frames[16];
@@ -118,13 +118,13 @@ PROBE_API std::uint64_t probe_generation() {
   return python_generation();
 }
 
-/// Key of the stack that probe_walk walked last on this thread.
+/// Key of the last stack walked by probe_walk on this thread.
 PROBE_API std::uint64_t probe_last_key() {
   return last_key;
 }
 
 /// Writes the caller's frames, innermost first, as "file \x1f function \x1f line \x1e" into `out`, and the length to
-/// `*length`. Returns the number of frames; -1 when one could not be described, -2 when `out` is too small.
+/// `*length`. Returns the number of frames; -1 if one could not be described, -2 if `out` is too small.
 PROBE_API int probe_walk(char* out, std::size_t size, std::size_t* length, std::size_t capacity, int* truncated) {
   PythonFrame frames[kMaxFrames];
   bool more = false;
@@ -154,8 +154,8 @@ PROBE_API int probe_walk(char* out, std::size_t size, std::size_t* length, std::
   return text.overflow ? -2 : static_cast<int>(count);
 }
 
-/// Writes the line map of the file that the caller's code is from, as "line \x1f trace \x1e", without a trace where an
-/// entry has none. Returns the number of entries; -1 when there is none, -2 when `out` is too small.
+/// Writes the line map of the file of the caller's code, as "line \x1f trace \x1e", without a trace if an entry has
+/// none. Returns the number of entries; -1 if there is none, -2 if `out` is too small.
 PROBE_API int probe_line_map(char* out, std::size_t size, std::size_t* length) {
   PythonFrame frame{};
   bool truncated = false;
@@ -177,7 +177,7 @@ PROBE_API int probe_line_map(char* out, std::size_t size, std::size_t* length) {
   return text.overflow ? -2 : static_cast<int>(map.size);
 }
 
-/// python_line() on a table that the caller holds.
+/// python_line() on a table provided by the caller.
 PROBE_API std::uint32_t probe_line(std::uint16_t version, const char* table, std::size_t size, std::uint32_t first_line,
                                    std::uint32_t offset) {
   return python_line(version, {reinterpret_cast<const std::byte*>(table), size}, first_line, offset);
@@ -192,7 +192,7 @@ PROBE_API std::uintptr_t probe_watch_caller() {
   return frame.code;
 }
 
-/// Walks on a thread that Python knows nothing of. Returns the number of frames.
+/// Walks on a thread unknown to Python. Returns the number of frames.
 PROBE_API int probe_walk_on_foreign_thread() {
   pthread_t thread;
   const auto walk = [](void*) -> void* {
@@ -206,7 +206,7 @@ PROBE_API int probe_walk_on_foreign_thread() {
   return static_cast<int>(reinterpret_cast<std::intptr_t>(count));
 }
 
-/// Walks again and again for so many seconds; returns the number of walks.
+/// Walks repeatedly for this many seconds; returns the number of walks.
 PROBE_API std::uint64_t probe_walk_for(double seconds) {
   PythonFrame frames[64];
   bool truncated = false;
@@ -230,7 +230,7 @@ PROBE_API void probe_eval_range(std::uintptr_t* low, std::uintptr_t* high) {
   python_eval_range(low, high);
 }
 
-/// Return addresses of the native stack, innermost first, as the C library finds them.
+/// Return addresses of the native stack, innermost first, from the C library.
 PROBE_API int probe_native_stack(void** addresses, int capacity) {
   return backtrace(addresses, capacity);
 }

@@ -1,5 +1,5 @@
-// Tables worked out by hand after Objects/lnotab_notes.txt and Objects/locations.md, and hostile ones. What real
-// interpreters say of their own tables is compared in python_walker_test.py.
+// Tables written by hand after Objects/lnotab_notes.txt and Objects/locations.md, and hostile ones. Tables of real
+// interpreters are compared in python_walker_test.py.
 #include "collect/recorder/lanes/python_lines.h"
 
 #include <gtest/gtest.h>
@@ -126,7 +126,7 @@ TEST(PythonLines, LinesOutOfRangeAreUnknown) {
   EXPECT_EQ(python_line(0x030B, bytes({0x80 | 13 << 3, 0x7F, 0x7F, 0x7F, 0x7F, 0x7F, 0x3F}), 1, 0), 0U);
 }
 
-// Each table lies in an allocation of exactly its size, so that AddressSanitizer sees any read past its end.
+// Each table is in an allocation of exactly its size, so that AddressSanitizer sees any read past its end.
 TEST(PythonLines, AnyBytesAreReadWithinBounds) {
   std::minstd_rand engine(20240607);
   const auto random = [&engine] { return static_cast<std::uint32_t>(engine() >> 4); };

@@ -74,7 +74,7 @@ RELEASES_GIL = Probe(ctypes.CDLL)
 KEEPS_GIL = Probe(ctypes.PyDLL)
 LIBRARY = RELEASES_GIL.library
 PROBE = RELEASES_GIL
-STACK_OF_KEY = {}  # with the code objects, so that no other gets an address of theirs
+STACK_OF_KEY = {}  # with the code objects, so that their addresses are not reused
 
 
 class Stacks(unittest.TestCase):
@@ -220,7 +220,7 @@ class Stacks(unittest.TestCase):
                 *arguments,
             )
         )
-        # Of a call that spans lines, CPython names the line where the function is named (3.9: of the last argument).
+        # For a call that spans lines, CPython uses the line with the function's name (3.9: of the last argument).
         line = decode(count, arguments)[0][2]
         self.assertIn(line, (first + 2, first + 3))
 
@@ -311,7 +311,7 @@ class Stacks(unittest.TestCase):
 
     def test_exactly_capacity(self):
         depth = len(interpreter_frames(sys._getframe()))
-        entries = 0  # frames of the interpreter's own: they count, and are left out
+        entries = 0  # the interpreter's entry frames: they count, and are left out
         while True:
             arguments = self.probe.buffers()
             arguments = arguments[:3] + (ctypes.c_size_t(depth + entries),) + arguments[4:]
@@ -375,8 +375,8 @@ class Stacks(unittest.TestCase):
             self.check()
 
     def test_frames_being_set_up(self):
-        # Up to 3.11 a collection may start anywhere, so also while a function makes its cells or its generator. Then
-        # finalizers run on top of a frame that the interpreter itself does not show yet.
+        # Up to 3.11 a collection may start anywhere, so also while a function makes its cells or its generator. Then finalizers run on top of a frame
+        # that the interpreter itself does not show yet.
         checks = []
 
         class Cycle:
@@ -496,7 +496,7 @@ class CodeDeath(unittest.TestCase):
         functions = [self.make() for _ in range(70000)]
         for function in functions:
             function(LIBRARY.probe_watch_caller)
-        # Each death by itself must be noticed or have been covered by an earlier one, after which all is watched anew.
+        # Each death must be noticed or have been covered by an earlier one, after which everything is watched again.
         for _ in range(300):
             before = LIBRARY.probe_generation()
             function = functions.pop()
@@ -567,7 +567,7 @@ class Detection(unittest.TestCase):
         address = ctypes.cast(ctypes.pythonapi._PyEval_EvalFrameDefault, ctypes.c_void_p).value
         self.assertLessEqual(low.value, address)
         self.assertGreater(high.value, address + 256)
-        # The native frames of this call lie outside, up to the one that evaluates this function.
+        # The native frames of this call are outside, up to the one that evaluates this function.
         addresses = (ctypes.c_size_t * 64)()
         count = LIBRARY.probe_native_stack(addresses, 64)
         inside = [low.value <= address < high.value for address in addresses[:count]]
@@ -595,14 +595,14 @@ class Detection(unittest.TestCase):
         self.assertGreater(len(names), 6)
         for index, name in enumerate(names):
             if name == "frame_instruction" and sys.version_info < (3, 11):
-                continue  # f_lasti is a plain number there: any other number may pass for it
+                continue  # f_lasti is a plain number there: any other number may be valid
             with self.subTest(field=name):
                 self.assertEqual(LIBRARY.probe_shifted_layout_fits(index, 8), 0)
         self.assertEqual(LIBRARY.probe_shifted_layout_fits(0, 0), 1)
 
 
 class Unsupported(unittest.TestCase):
-    """Debug builds, free-threaded builds and versions that the table does not have: no stacks, no fault."""
+    """Debug builds, free-threaded builds and versions missing in the table: no stacks, no fault."""
 
     def test_no_stacks(self):
         self.assertEqual(LIBRARY.probe_detect(), UNSUPPORTED)

@@ -15,7 +15,7 @@
 namespace tidemark::process {
 namespace {
 
-// Two pages, of which the second may not be read.
+// Two pages, the second one unreadable.
 class HalfReadable {
  public:
   HalfReadable() : size_(static_cast<std::size_t>(sysconf(_SC_PAGESIZE))) {
@@ -36,7 +36,7 @@ std::uintptr_t address(const char* pointer) {
   return reinterpret_cast<std::uintptr_t>(pointer);
 }
 
-// 0 when everything is as it should be: used in a child process too.
+// 0 if everything is right: used in a child process too.
 int check_reads() {
   const HalfReadable memory;
   char copy[16] = {};
@@ -45,7 +45,7 @@ int check_reads() {
   if (safe_read(copy, address(memory.edge()) - 4, 8)) return 3;  // half readable
   if (safe_read(copy, 8, 8)) return 4;                           // never mapped
   if (safe_read(copy, ~std::uintptr_t{0} - 3, 8)) return 5;      // wraps around
-  if (safe_read(copy, 0x8000000000000000, 8)) return 6;          // no address of ours
+  if (safe_read(copy, 0x8000000000000000, 8)) return 6;          // not a user address
   std::uint32_t word = 0;
   return safe_load(address(memory.edge()) - 4, &word) && std::memcmp(&word, "mark", 4) == 0 ? 0 : 7;
 }

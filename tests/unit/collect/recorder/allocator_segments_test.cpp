@@ -1,4 +1,4 @@
-// What PyTorch's allocator has reserved after it gave segments back; each value was worked out by hand.
+// PyTorch's reserved memory after its allocator released segments; expected values computed by hand.
 #include "collect/recorder/lanes/allocator_segments.h"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ constexpr std::uint64_t kSegmentPage = 2 << 20;
 
 class AllocatorSegmentsTest : public ::testing::Test {
  protected:
-  /// "DEVICE ALLOCATED RESERVED" of the release; "" where the call was none.
+  /// "DEVICE ALLOCATED RESERVED" of the release; "" if the call was none.
   std::string take(DriverCall call, std::int8_t device, std::uint64_t a = 0, std::uint64_t b = 0, std::uint64_t c = 0) {
     Event base;
     base.time_ns = 7;
@@ -73,8 +73,7 @@ TEST_F(AllocatorSegmentsTest, MemoryOfAnotherProcessIsNotReservedHere) {
   EXPECT_EQ(take(DriverCall::unmap, -1, 0x10000000, kSegmentPage), "");
 }
 
-// Segments from before recording began, or of an allocator that says nothing of itself
-// (PYTORCH_NO_CUDA_MEMORY_CACHING).
+// Segments from before recording began, or of an allocator that does not report (PYTORCH_NO_CUDA_MEMORY_CACHING).
 TEST_F(AllocatorSegmentsTest, WhatIsNotKnownChangesNothing) {
   EXPECT_EQ(take(DriverCall::free, -1, 0x1000), "");
   EXPECT_EQ(take(DriverCall::allocate, 0, 0x1000, kSegmentPage), "");

@@ -1,4 +1,4 @@
-// What lanes say of autograd becomes nodes and numbers of the events behind it.
+// Autograd records of lanes become nodes and numbers of the events after them.
 #include <gtest/gtest.h>
 
 #include "collect/recorder/session/session.h"
@@ -33,7 +33,7 @@ class AutogradNodesTest : public ::testing::Test {
   static void tell(RingThread& thread, std::uint32_t code, std::initializer_list<std::uint64_t> numbers) {
     thread.put(ring::RecordKind::autograd, {}, code, numbers);
   }
-  /// "next 7, node 5 of f::Node made by 4711"; what is 0 or none is left out.
+  /// "next 7, node 5 of f::Node made by 4711"; zero and missing values are left out.
   static std::string describe_node(const Recording& recording, const Event& event) {
     std::string text;
     if (event.sequence != 0) text = "next " + std::to_string(event.sequence);
@@ -84,7 +84,7 @@ TEST_F(AutogradNodesTest, TheThreadThatMadeANodeMayBeReadLater) {
   define_node(backward, 0, 5, false, "4Node");
   tell(backward, 1, {1, 7});
   backward.allocate(200, 0x1000, 512);
-  forward.lane().busy.store(1);  // in the middle of what it says: later events of others wait
+  forward.lane().busy.store(1);  // in the middle of its records: later events of others wait
   ASSERT_TRUE(session->drain().ok());
   forward.lane().busy.store(0);
   tell_thread(forward, 5);

@@ -82,7 +82,7 @@ TEST(TickClockTest, WallTimeOfAReading) {
           std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
               .count());
     };
-    // Between its own two readings wall_ns() may lose the processor: the best of several.
+    // wall_ns() may lose the processor between its own two readings: the best of several.
     const auto off = [&](std::uint64_t seconds, bool past) {
       std::uint64_t least = ~std::uint64_t{0};
       for (int attempt = 0; attempt < 20; ++attempt) {

@@ -1,4 +1,4 @@
-// What calls of the CUDA driver did, as events; each list of events was worked out by hand.
+// Calls of the CUDA driver as events; each list of events was computed by hand.
 #include "collect/recorder/lanes/driver_memory.h"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ using ::testing::SizeIs;
 
 class DriverMemoryTest : public ::testing::Test {
  protected:
-  /// What the call did: "+ DEVICE ADDRESS SIZE by STACK" for memory taken, "- DEVICE ADDRESS" for memory given back.
+  /// The effect of the call: "+ DEVICE ADDRESS SIZE by STACK" for memory taken, "- DEVICE ADDRESS" for memory released.
   std::vector<std::string> take(DriverCall call, std::int8_t device, std::uint64_t a = 0, std::uint64_t b = 0,
                                 std::uint64_t c = 0) {
     Event base;
@@ -60,7 +60,7 @@ TEST_F(DriverMemoryTest, CountsWhatWasNotSeenBeingTaken) {
   EXPECT_EQ(memory.unmatched(), 3U);
 }
 
-// Memory of pools is not told block by block, and cuMemFreeAsync takes that of cuMemAlloc as well.
+// Blocks of pools are not recorded individually, and cuMemFreeAsync accepts those of cuMemAlloc as well.
 TEST_F(DriverMemoryTest, AFreeMayBeOfAPool) {
   EXPECT_THAT(take(DriverCall::free, -1, 1, 1), IsEmpty());
   EXPECT_THAT(take(DriverCall::allocate, 0, 1, 4096), SizeIs(1));
@@ -68,7 +68,7 @@ TEST_F(DriverMemoryTest, AFreeMayBeOfAPool) {
   EXPECT_EQ(memory.unmatched(), 0U);
 }
 
-// As PyTorch's expandable segments do it: mapped, released at once, given back when unmapped.
+// As in PyTorch's expandable segments: mapped, released at once, freed when unmapped.
 TEST_F(DriverMemoryTest, AReleasedHandleIsGivenBackWhenNothingIsMappedFromIt) {
   EXPECT_THAT(take(DriverCall::create, 0, 7, 2 << 20), ElementsAre("+ cuda-driver:0 7 2097152 by 1"));
   EXPECT_THAT(take(DriverCall::map, -1, 0x1000000, 2 << 20, 7), IsEmpty());
@@ -115,7 +115,7 @@ TEST_F(DriverMemoryTest, APoolGivesBackWhatItTookLast) {
   EXPECT_THAT(take(DriverCall::pool, 0, 1000, 96), ElementsAre("+ cuda-driver:0 1001 64 by 2"));
   EXPECT_THAT(take(DriverCall::pool, 0, 1000, 96), IsEmpty());
   EXPECT_THAT(take(DriverCall::pool, 0, 1000, 100), ElementsAre("+ cuda-driver:0 1002 4 by 4"));
-  // 90 bytes go: the last piece whole, of the 64 before it 6 stay, still of the stack that took them.
+  // 90 bytes go: the last piece whole, of the 64 before it 6 stay, still with the stack that took them.
   EXPECT_THAT(take(DriverCall::pool, 0, 1000, 38),
               ElementsAre("- cuda-driver:0 1002", "- cuda-driver:0 1001", "+ cuda-driver:0 1001 6 by 2"));
   EXPECT_THAT(take(DriverCall::pool, 0, 1000, 0), ElementsAre("- cuda-driver:0 1001", "- cuda-driver:0 1000"));

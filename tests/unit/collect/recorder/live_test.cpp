@@ -1,4 +1,4 @@
-// Who reads recordings while they are written: what readers are told, and what they can do to the recorder.
+// Readers of recordings in progress: the messages they get, and their possible effects on the recorder.
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -63,7 +63,7 @@ class LiveTest : public RecorderTest {
     if (!connected) std::abort();
     return std::move(*connected);
   }
-  /// Until the reader has heard of so many recordings; what it heard then.
+  /// Waits until the reader has received this many recordings; returns them.
   std::vector<LiveRecording> hear(LiveRecorder& reader, std::size_t count) {
     for (int attempt = 0; attempt < 1000; ++attempt) {
       recorder->poll_once({});
@@ -71,7 +71,7 @@ class LiveTest : public RecorderTest {
     }
     return reader.recordings();
   }
-  /// Whether the recorder keeps the connection, once it has looked.
+  /// Whether the recorder keeps the connection, after a poll.
   bool is_kept(LiveRecorder& reader) {
     for (int attempt = 0; attempt < 5; ++attempt) recorder->poll_once({});
     return reader.update();
@@ -100,7 +100,7 @@ TEST_F(LiveTest, TellsWhatIsBeingWrittenAndWhenThatChanges) {
     LiveRecorder late = reader();
     EXPECT_EQ(hear(late, 1), heard);
 
-    // Those who look for recordings find it, and pass over folders of recorders that are gone.
+    // Readers find it, and ignore folders of recorders that are gone.
     std::filesystem::create_directory(sockets.at("tidemark-abcdef"));
     std::vector<LiveRecording> found;
     std::thread finder([&] { found = find_live_recordings(); });
@@ -122,14 +122,14 @@ TEST_F(LiveTest, ReadersCanDoNoHarm) {
   LiveRecorder good = reader();
   ASSERT_EQ(hear(good, 1).size(), 1U);
 
-  // Garbage ends the connection of who sends it.
+  // Garbage ends the sender's connection.
   LiveRecorder hostile = reader();
   ASSERT_EQ(hear(hostile, 1).size(), 1U);
   const std::string garbage(1000, '\xff');
   ASSERT_EQ(::send(hostile.descriptor(), garbage.data(), garbage.size(), 0), 1000);
   EXPECT_FALSE(is_kept(hostile));
 
-  // Of a hundred, as many are taken as there is room for; the others are let go.
+  // Of a hundred, as many are accepted as there is room for; the others are closed.
   std::vector<LiveRecorder> crowd;
   while (crowd.size() < 100) {
     if (auto connected = LiveRecorder::connect(live_socket)) {
@@ -147,7 +147,7 @@ TEST_F(LiveTest, ReadersCanDoNoHarm) {
   LiveRecorder another = reader();
   EXPECT_EQ(hear(another, 1).size(), 1U) << "there is room again";
 
-  // And the program is recorded all the while.
+  // Meanwhile the program is recorded.
   RingThread thread(process, 0, 1);
   EXPECT_TRUE(thread.allocate(1, 1, 100));
   recorder->finish(std::chrono::milliseconds(0));
@@ -199,14 +199,14 @@ TEST_F(LiveTest, AnotherUserIsRefused) {
   const pid_t pid = ::fork();
   if (pid == 0) {
     if (::setresuid(65534, 65534, 65534) != 0) ::_exit(2);
-    if (LiveRecorder::connect(live_socket)) ::_exit(3);  // it does not believe the recorder of another user
+    if (LiveRecorder::connect(live_socket)) ::_exit(3);  // it does not trust the recorder of another user
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
     live_socket.copy(address.sun_path, sizeof(address.sun_path) - 1);
     const int fd = ::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
     if (::connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0) ::_exit(4);
     char byte = 0;
-    ::_exit(::recv(fd, &byte, 1, 0) == 0 ? 0 : 1);  // the connection ends without a word
+    ::_exit(::recv(fd, &byte, 1, 0) == 0 ? 0 : 1);  // the connection ends without data
   }
   int status = -1;
   for (int attempt = 0; attempt < 1000 && ::waitpid(pid, &status, WNOHANG) == 0; ++attempt) recorder->poll_once({});

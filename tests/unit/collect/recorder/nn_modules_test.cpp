@@ -1,4 +1,4 @@
-// Which object is at an address, and what it is called, whatever order the lanes of a process are drained in.
+// The object at an address and its name, for any order in which the lanes of a process are drained.
 #include "collect/recorder/lanes/nn_modules.h"
 
 #include <gtest/gtest.h>
@@ -34,7 +34,7 @@ struct History {
   }
   void die(std::uint64_t address, std::uint64_t generation) { modules.died(address, generation, *writer); }
 
-  /// Of the object that was met in each generation, as a reader finds it: the latest name; "" for none.
+  /// Names of the object seen in each generation, as a reader finds them: the latest name; "" for none.
   std::map<std::uint64_t, std::string> names() {
     EXPECT_TRUE(writer->finish({}).ok());
     const auto recording = read_all(bytes);
@@ -128,7 +128,7 @@ TEST(NnModules, TheNameToldLastCounts) {
   });
 }
 
-// A program that builds its model again and again: a module of it dies, another one is made at the same address.
+// A program that builds its model repeatedly: a module of it dies, another one is made at the same address.
 TEST(NnModules, RemembersTheLatestLives) {
   History history;
   constexpr std::uint64_t kLives = 2000;

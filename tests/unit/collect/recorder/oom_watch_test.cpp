@@ -1,4 +1,4 @@
-// Who was killed for lack of memory, by counts and logs written by hand.
+// Processes killed for lack of memory, from counts and logs written by hand.
 #include "collect/recorder/oom_watch.h"
 
 #include <gtest/gtest.h>
@@ -71,7 +71,7 @@ TEST_F(OomWatchTest, SigkillWithACountThatRose) {
   EXPECT_FALSE(watch.ended(10, SIGKILL, 1)) << "there was one kill";
 }
 
-// The machine's count is that of all control groups, and a process may be killed by a person meanwhile.
+// The machine's count includes all control groups, and a user may kill a process meanwhile.
 TEST_F(OomWatchTest, KillsOfOtherGroupsAreNotOfAMachineThatHasMemory) {
   folder_.write("proc/meminfo", "MemTotal:       16000000 kB\nMemFree:  9000000 kB\n");
   for (const std::uint64_t available_gib : {9U, 1U}) {
@@ -185,7 +185,7 @@ class OomWatchLogTest : public OomWatchTest {
     std::filesystem::create_symlink("pid:[4026531836]", folder_.at("proc/self/ns/pid"));
     folder_.write("dev/kmsg", "");
   }
-  /// A line that is there after the next reading of what came before.
+  /// A line that appears after the next reading of the earlier ones.
   void log(int pid) const {
     std::ofstream(folder_.at("dev/kmsg"), std::ios::app)
         << "3,1,1,-;Out of memory: Killed process " << pid << " (python) anon-rss:3kB, file-rss:2kB, shmem-rss:1kB\n";

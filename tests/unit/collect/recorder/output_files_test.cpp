@@ -17,7 +17,7 @@ using ::testing::HasSubstr;
 
 class OutputFilesTest : public ::testing::Test {
  protected:
-  /// Name, within the folder, of the file that the process gets; the error's message when it gets none.
+  /// Name, within the folder, of the process's file; the error's message if it gets none.
   std::string open(OutputFiles& files, std::optional<std::int32_t> rank, std::int64_t pid,
                    std::optional<std::int32_t> world_size = std::nullopt) {
     ProcessInfo process;
@@ -33,7 +33,7 @@ class OutputFilesTest : public ::testing::Test {
   }
 
   TemporaryFolder folder;
-  std::vector<std::unique_ptr<Sink>> open_files;  ///< recordings that go on
+  std::vector<std::unique_ptr<Sink>> open_files;  ///< recordings in progress
 };
 
 TEST_F(OutputFilesTest, TheFirstProcessGetsTheNameAskedForOthersTheirPid) {

@@ -1,4 +1,4 @@
-// What a recorder that keeps only the last part writes, and when.
+// The files of a recorder that keeps only the last part, and when it writes them.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -37,9 +37,9 @@ class RecorderDumpsTest : public RecorderTest {
     ASSERT_TRUE(created.ok()) << created.error().message;
     recorder = std::move(*created);
   }
-  /// What the kernel says of the machine.
+  /// The kernel's values for the machine.
   void count_kills(int kills) const { machine.write("proc/vmstat", "oom_kill " + std::to_string(kills) + "\n"); }
-  /// A child that records an event into each of so many rings, as one that calls exec, and waits.
+  /// A child that records an event into each of this many rings, like one that calls exec, and waits.
   void start_child(int rings = 1) {
     child = ::fork();
     if (child != 0) return;
@@ -56,7 +56,7 @@ class RecorderDumpsTest : public RecorderTest {
     for (int attempt = 0; attempt < 1000 && !done(); ++attempt) recorder->poll_once({});
     ASSERT_TRUE(done());
   }
-  /// Until the recorder has seen it.
+  /// Waits until the recorder has seen it.
   void kill_child() {
     ::kill(child, SIGKILL);
     poll_until([&] { return recorder->open_files().empty(); });
@@ -98,7 +98,7 @@ TEST_F(RecorderDumpsTest, AKillWaitsForTheDumpThatIsBeingWritten) {
   recorder->dump_for_signal();
   count_kills(1);
   kill_child();
-  // It is due after a second: the recorder goes on meanwhile, or this waits for ever.
+  // It is due after a second: the recorder continues meanwhile, or this waits forever.
   const auto due = std::chrono::steady_clock::now() + 1200ms;
   while (std::chrono::steady_clock::now() < due) recorder->poll_once({});
   EXPECT_TRUE(recorder->take_dumps().empty());

@@ -1,4 +1,4 @@
-// What a recorder does when it has too little: descriptors, room on the disk, a file of its own.
+// A recorder with too few resources: descriptors, disk space, a file of its own.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -29,7 +29,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-/// Processes that do `what` when they are told to start, and are killed in the end.
+/// Processes that call `what` on a start signal, and are killed at the end.
 class Crowd {
  public:
   Crowd(std::size_t size, const std::function<void()>& what) {
@@ -62,7 +62,7 @@ class Crowd {
   std::vector<pid_t> pids_;
 };
 
-/// Allows this process `more` descriptors than it has, as long as it lives.
+/// Allows this process `more` descriptors than it has, while it exists.
 class DescriptorLimit {
  public:
   explicit DescriptorLimit(unsigned long more) {
@@ -90,7 +90,7 @@ class DescriptorLimit {
 
 class RecorderFaultsTest : public RecorderTest {
  protected:
-  /// How many files there are.
+  /// Number of files.
   [[nodiscard]] std::size_t recorded() const {
     return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(folder.path()), {}));
   }
@@ -133,8 +133,8 @@ TEST_F(RecorderFaultsTest, CountsProcessesThatHaveNoDescriptorLeft) {
     crowd.start_one();
     for (int attempt = 0; attempt < 1000 && taken_in() < process; ++attempt) recorder->poll_once({});
   }
-  // Two stay free to take processes in; a recording needs one for its file, and where there are few no other. This
-  // process may have inherited some.
+  // Two stay free to accept processes; a recording needs one for its file, and no other if there are few. This process
+  // may have inherited some.
   const std::size_t files = recorded();
   EXPECT_GE(files, 1U);
   EXPECT_GE(recorder->unrecorded().count, 1U);
@@ -226,7 +226,7 @@ TEST_F(RecorderFaultsTest, RemovesTheFoldersOfKilledRecorders) {
   }
   ::waitpid(killed, nullptr, 0);
   ASSERT_FALSE(std::filesystem::is_empty(sockets.path()));
-  const std::string other = sockets.at("tidemark-abcdef");  // some other program's of the same name
+  const std::string other = sockets.at("tidemark-abcdef");  // of another program with the same name
   std::filesystem::create_directory(other);
   const auto folders = [this] {
     return std::distance(std::filesystem::directory_iterator(sockets.path()), std::filesystem::directory_iterator());
@@ -239,7 +239,7 @@ TEST_F(RecorderFaultsTest, RemovesTheFoldersOfKilledRecorders) {
   EXPECT_TRUE(std::filesystem::exists(other));
 }
 
-// A file size limit stands in for a full disk.
+// A file size limit simulates a full disk.
 TEST_F(RecorderFaultsTest, ARecordingThatCannotBeWrittenToTheEndSaysSo) {
   create();
   const RingProcess process(clock(), ring::ticks(clock()));

@@ -1,4 +1,4 @@
-// Recorder::create() and what a test needs to be its processes.
+// Recorder::create() and the functions with which a test acts as its processes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ namespace tidemark::testing {
 
 inline constexpr ring::Hello kHello{ring::kMagic, ring::kVersion, 0};
 
-/// Where the recorder may put its socket, until the test ends.
+/// Folders for the recorder's socket, until the test ends.
 class SocketPlaces {
  public:
   explicit SocketPlaces(const std::string& folder) {
@@ -31,7 +31,7 @@ class SocketPlaces {
       if (const char* value = ::getenv(kVariables[index])) before_[index] = value;
       ::setenv(kVariables[index], folder.c_str(), 1);
     }
-    ::unsetenv(kVariables[0]);  // where it is set, the others are not looked at
+    ::unsetenv(kVariables[0]);  // if it is set, the others are ignored
   }
   ~SocketPlaces() {
     for (std::size_t index = 0; index < kVariables.size(); ++index) {
@@ -62,7 +62,7 @@ class RecorderTest : public ::testing::Test {
     ASSERT_TRUE(created.ok()) << created.error().message;
     recorder = std::move(*created);
   }
-  /// Value of a variable that recorded programs get.
+  /// Value of a variable set for recorded programs.
   [[nodiscard]] std::string variable(const std::string& name) const {
     for (const std::string& entry : recorder->environment()) {
       if (entry.rfind(name + "=", 0) == 0) return entry.substr(name.size() + 1);
@@ -103,8 +103,8 @@ class RecorderTest : public ::testing::Test {
   }
   void hand_over(const RingProcess& process) const { send(&kHello, sizeof(kHello), {process.fd()}); }
 
-  /// A child that records `events` events and then ends, by the signal if one is given. Its exit status.
-  /// It waits until its file is there: of a process that is gone already, the recorder cannot learn the command line.
+  /// A child that records `events` events and then ends, by the signal if one is given. Returns its exit status. It
+  /// waits until its file exists: the recorder cannot read the command line of a process that is gone.
   int run_child(std::uint64_t events, int end_signal = 0) {
     std::array<int, 2> go_on{};
     if (::pipe2(go_on.data(), O_CLOEXEC) != 0) std::abort();

@@ -1,4 +1,4 @@
-// The recorder of a job, spoken to by hand: processes that connect, and whatever else may come to its socket.
+// The recorder of a job, with hand-made messages: processes that connect, and other data on its socket.
 #include "collect/recorder/recorder.h"
 
 #include <fcntl.h>
@@ -117,7 +117,7 @@ TEST_F(RecorderTest, ASecondRingOfAProcessEndsItsFirst) {
   EXPECT_EQ(recorder->files()[0].path, folder.at("run.tide"));
   EXPECT_EQ(recorder->files()[0].event_count, 1U);
 
-  // This process does not end: its recording does.
+  // This process does not end, but its recording does.
   recorder->finish(std::chrono::milliseconds(0));
   ASSERT_EQ(recorder->files().size(), 2U);
   EXPECT_EQ(recorder->files()[1].path, folder.at("run.pid" + std::to_string(::getpid()) + ".tide"));
@@ -161,7 +161,7 @@ TEST_F(RecorderTest, SaysWhenAFileReachesItsLimit) {
   EXPECT_EQ(read(folder.at("run.tide")).lost(QualityId::size_limit), 1U);
 }
 
-// A fast program may be gone before the recorder has seen what it left in the rings.
+// A fast program may be gone before the recorder has read its last records in the rings.
 TEST_F(RecorderTest, SaysSoWhenOnlyTheLastEventsReachTheLimit) {
   create(16 * 1024);
   const RingProcess process(clock(), ring::ticks(clock()));

@@ -1,4 +1,4 @@
-// The recorded process's side of a ring, played by a test.
+// The recorded process's side of a ring, implemented by a test.
 #pragma once
 
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 
 namespace tidemark::testing {
 
-/// The memory, as collect/process/connection.cpp makes it.
+/// The memory, made like in collect/process/connection.cpp.
 class RingProcess {
  public:
   explicit RingProcess(ring::Clock clock = ring::Clock::monotonic,

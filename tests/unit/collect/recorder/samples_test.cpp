@@ -96,7 +96,7 @@ class SamplesTest : public ::testing::Test {
     ::setenv("FAKES_NVML", folder_.write("nvml.json", script_.dump()).c_str(), 1);
     return {true, interval, {"", FAKES_NVML_NEW}};
   }
-  /// The samples that readings become in the recording of this process.
+  /// The samples from the readings in the recording of this process.
   std::vector<SampleRecord> written(const std::vector<Reading>& readings, std::uint64_t start_ticks = 0) {
     Bytes bytes;
     const auto writer = write_to(&bytes);

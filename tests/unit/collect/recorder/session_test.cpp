@@ -1,4 +1,4 @@
-// The recorder's side of one process: what its threads wrote into their lanes becomes a recording in the order of time.
+// The recorder's side of one process: records in its threads' lanes become a recording in the order of time.
 #include "collect/recorder/session/session.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 constexpr Device kCuda0{DeviceType::cuda, 0};
 constexpr Device kCuda1{DeviceType::cuda, 1};
 
-/// Takes bytes like a memory sink until it is told to fail.
+/// Accepts bytes like a memory sink until it is told to fail.
 class BreakingSink : public Sink {
  public:
   explicit BreakingSink(const bool* broken, int* refused) : broken_(broken), refused_(refused) {}
@@ -49,7 +49,7 @@ class SessionTest : public ::testing::Test {
                                         Session::Limits{max_file_bytes});
     return *session;
   }
-  /// Addresses of the events of a recording; they are their names here.
+  /// Addresses of the events of a recording, which identify them here.
   static std::vector<std::uint64_t> addresses(const std::vector<Event>& events) {
     std::vector<std::uint64_t> out;
     for (const Event& event : events) out.push_back(event.address);
@@ -96,7 +96,7 @@ TEST_F(SessionTest, WritesWhatTheRecordsSay) {
   EXPECT_FALSE(told_to_stop());
 }
 
-// Far more than is taken of a lane in one go: one thread was much faster than the other.
+// Far more than one pass reads from a lane: one thread was much faster than the other.
 TEST_F(SessionTest, FullRingsAreTakenInTheOrderOfTime) {
   start();
   RingThread fast(process, 0, 1);
@@ -213,7 +213,7 @@ TEST_F(SessionTest, WritesWhatTheCallsOfTheDriverDid) {
   EXPECT_EQ(recording.definitions.losses[1].count, 1U);
 }
 
-// A thread in the middle of an event has taken a time that nobody can see yet.
+// A thread in the middle of an event has taken a time that is not visible yet.
 TEST_F(SessionTest, ABusyLaneHoldsLaterEventsBack) {
   start();
   RingThread slow(process, 0, 1);
@@ -243,7 +243,7 @@ TEST_F(SessionTest, ABusyLaneWithoutEventsHoldsEverythingBack) {
   EXPECT_THAT(addresses(read_all(bytes).events), ElementsAre(5));
 }
 
-// What the call gives back may be another thread's before the call returns.
+// Another thread may get the released memory before the call returns.
 TEST_F(SessionTest, ACallThatGivesBackHoldsLaterEventsBack) {
   start();
   RingThread freeing(process, 0, 1);
@@ -254,7 +254,7 @@ TEST_F(SessionTest, ACallThatGivesBackHoldsLaterEventsBack) {
   const auto now = [] { return ring::monotonic_ns(); };
   bool waited = false;
   std::uint64_t address = 0;
-  for (int attempt = 0; attempt < 100 && !waited; ++attempt) {  // not for as long as we may be off the processor
+  for (int attempt = 0; attempt < 100 && !waited; ++attempt) {  // at most the time that this process may be descheduled
     driver(quick, ring::DriverCall::allocate, {now(), ++address, 8});
     const std::uint64_t made = now() + 1;
     freeing.lane().call_since.store(made);
@@ -283,7 +283,7 @@ TEST_F(SessionTest, ACallThatGivesBackHoldsLaterEventsBack) {
                                 "allocation of thread 1, 16 bytes"));
 }
 
-// A call that waits for the GPU does not keep the others' events for ever, and comes after what was written meanwhile.
+// A call that waits for the GPU does not delay the others' events forever, and comes after events written meanwhile.
 TEST_F(SessionTest, ALongCallHoldsNothingBack) {
   start();
   RingThread freeing(process, 0, 1);
@@ -310,7 +310,8 @@ TEST_F(SessionTest, EventsOfTheLastMomentWait) {
   const auto now = [this] { return ring::monotonic_ns() - process.start_ticks(); };
   bool waited = false;
   std::uint64_t written = 0;
-  for (int attempt = 0; attempt < 100 && !waited; ++attempt) {  // we may be off the processor until that moment is past
+  for (int attempt = 0; attempt < 100 && !waited; ++attempt) {  // this process may be descheduled until that moment has
+                                                                // passed
     const std::uint64_t soon = now() + 30'000'000;
     thread.allocate(soon, ++written, 8);
     ASSERT_TRUE(session->drain().ok());
@@ -325,7 +326,7 @@ TEST_F(SessionTest, EventsOfTheLastMomentWait) {
   EXPECT_TRUE(waited);
 }
 
-// The process ends while more than one pass takes is in the ring, and its lane is marked busy: killed inside a hook.
+// The process ends with more than one pass in the ring, and its lane is marked busy: killed inside a hook.
 TEST_F(SessionTest, FinishTakesEverything) {
   start();
   RingThread thread(process, 0, 1);
@@ -356,7 +357,7 @@ TEST_F(SessionTest, ALaneIsUsedByOneThreadAfterTheOther) {
   first.allocate(10, 1, 8);
   first.lane().owner.store(0);
   ASSERT_TRUE(session->drain().ok());
-  // The lane's state in the process stays; the next owner only names itself.
+  // The lane's state in the process is kept; the next owner only sends its name.
   process::DefinitionWriter definition(&first.writer, ring::DefinitionKind::thread);
   definition.u32(22);
   definition.text("next");
@@ -437,7 +438,7 @@ TEST_F(SessionTest, SaysOnceThatARingWasOverwritten) {
   EXPECT_EQ(recording.lost(QualityId::ring_corrupted), 1U);
 }
 
-// An overwritten time must not hold back, and pile up, all that the thread does from then on.
+// An overwritten time must not delay, and accumulate, all later events of the thread.
 TEST_F(SessionTest, ATimeInTheFutureHoldsNothingBack) {
   start();
   RingThread thread(process, 0, 1);
@@ -501,7 +502,7 @@ TEST_F(SessionTest, WhatDoesNotFitBelowTheSizeLimitIsLeftOut) {
   RingThread thread(process, 0, 1);
   thread.allocate(10, 1, 8);
   std::mt19937 random(1);
-  std::string name;  // that does not compress to less than the limit
+  std::string name;  // does not compress to less than the limit
   for (int count = 0; count < 200'000; ++count) name += static_cast<char>('!' + random() % 90);
   process::DefinitionWriter definition(&thread.writer, ring::DefinitionKind::thread);
   definition.u32(2);

@@ -1,4 +1,4 @@
-// What a process may hand over as its ring.
+// Memory that a process may send as its ring.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// What the process sends about itself, from its writer through a lane to the recorder's tables.
+// Definitions sent by the process, from its writer through a lane to the recorder's tables.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ class DefinitionsTest : public ::testing::Test {
  protected:
   DefinitionsTest() { lane.open(memory.get(), &memory.get()->lanes[0]); }
 
-  /// Hands the recorder everything that was sent; how many records it did not understand.
+  /// Delivers all records to the recorder; returns how many were invalid.
   std::size_t deliver() {
     std::size_t refused = 0;
     RingRecord record;
@@ -98,7 +98,7 @@ class DefinitionsTest : public ::testing::Test {
     for (const std::uint64_t address : native) out.u64(address);
     ASSERT_TRUE(out.finish());
   }
-  /// What the lines of kGenerated from 2 on were made from.
+  /// The source of the lines of kGenerated from 2 on.
   void define_lines() {
     DefinitionWriter out(&lane, DefinitionKind::lines);
     python_text(out, kGenerated);
@@ -232,7 +232,7 @@ TEST_F(DefinitionsTest, LinesMayComeAfterStacks) {
   define_lines();
   EXPECT_EQ(deliver(), 0U);
   const StackId after = definitions.stack(0);
-  // The file's name tells its content: after a reset the lines are known.
+  // The file's name determines its content: after a reset the lines are known.
   lane.reserve(1)[0] = static_cast<std::uint64_t>(ring::RecordKind::reset) | std::uint64_t{1} << 24;
   lane.commit(1);
   define_code(0x30, {'c', 'a', 'l', 'l'}, 1, kGenerated);
@@ -327,8 +327,8 @@ TEST_F(DefinitionsTest, AModelHasNamesAndTensors) {
 TEST_F(DefinitionsTest, NativeFramesAreFoundInTheirModules) {
   define_module(0x7000'1000, 0x7000'2000, "/lib/libx.so");
   define_code(0x10, {'f'});
-  // Return addresses: the call lies one byte before. The first belongs to the call that is the module's last
-  // instruction, the second to one that would begin before its first byte, the third to none at all.
+  // Return addresses: the call is one byte before. The first belongs to the call that is the module's last instruction,
+  // the second to one that would begin before its first byte, the third to none at all.
   define_stack(0, {{0x10, 50}}, {0x7000'2000, 0x7000'1000, 0x42});
   EXPECT_EQ(deliver(), 0U);
   const Recording recording = finish();
@@ -388,7 +388,7 @@ TEST_F(DefinitionsTest, ResetForgetsStacksAndCode) {
   EXPECT_THAT(frames(recording, definitions.stack(0)), ElementsAre("g:2"));
 }
 
-// The pool runs out in the middle: the beginning is there, the end never comes; the next definition starts afresh.
+// The pool runs out in the middle: the beginning is sent, but not the end; the next definition starts again.
 TEST_F(DefinitionsTest, AnUnfinishedDefinitionIsDropped) {
   for (auto& word : memory.get()->free_chunks) word.store(0);
   memory.get()->free_chunks[0].store(3);  // two chunks
@@ -448,7 +448,7 @@ TEST_F(DefinitionsTest, RefusesWhatMakesNoSense) {
   EXPECT_TRUE(recording.definitions.losses.empty());
 }
 
-// A stack that cannot be understood keeps its number, so that those after it are still found.
+// An invalid stack keeps its number, so that later ones are still found.
 TEST_F(DefinitionsTest, ABrokenStackDoesNotMoveTheOthers) {
   define_code(0x10, {'f'});
   define_stack(0, {{0x10, 0}}, {});

@@ -1,4 +1,4 @@
-// The recorded process's hash table against std::unordered_map.
+// The recorded process's hash table compared with std::unordered_map.
 #include "collect/process/key_table.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@ using Table = KeyTable<4096>;
 constexpr std::size_t kFirstRoom = 256;  // half of the 512 entries that a table begins with
 constexpr std::size_t kMaxRoom = 2048;   // half of 4096
 
-/// As the process gets it: zero-filled memory, no constructor.
+/// As in the process: zero-filled memory, no constructor.
 struct ZeroedTable {
   ZeroedTable() : memory(new std::byte[sizeof(Table)]()) {}
   Table& operator*() const { return *reinterpret_cast<Table*>(memory.get()); }
@@ -64,7 +64,7 @@ TEST(KeyTable, ClearsWithoutGrowing) {
 
 TEST(KeyTable, WrapsAroundItsEnd) {
   const ZeroedTable table;
-  // All of them belong into the last entry: the chain goes on at the beginning.
+  // All of them hash to the last entry: the chain continues at the beginning.
   for (std::uint64_t n = 1; n <= 100; ++n) table->insert(n * 512 - 1, static_cast<std::uint32_t>(n));
   for (std::uint64_t n = 1; n <= 100; ++n) EXPECT_EQ(table->find(n * 512 - 1), n);
   EXPECT_EQ(table->find(101 * 512 - 1), Table::kMissing);
@@ -74,7 +74,7 @@ TEST(KeyTable, AgreesWithAStandardMap) {
   const bool ok = rc::check([] {
     const ZeroedTable table;
     std::unordered_map<std::uint64_t, std::uint32_t> model;
-    // Few bits, so that keys collide and come again; or many.
+    // Few bits, so that keys collide and repeat; or many.
     const auto bits = *rc::gen::element(std::uint64_t{0x3FF}, std::uint64_t{0x3F'FE00}, ~std::uint64_t{0});
     std::mt19937_64 random(*rc::gen::arbitrary<std::uint64_t>());
     for (std::uint32_t step = 0; step < 6000; ++step) {
@@ -95,7 +95,7 @@ TEST(KeyTable, AgreesWithAStandardMap) {
   EXPECT_TRUE(ok);
 }
 
-// The table takes the low bits of a key as they are: mix() must spread keys that differ anywhere.
+// The table uses the low bits of a key unchanged: mix() must spread keys that differ anywhere.
 TEST(KeyTable, MixChangesHalfOfTheBits) {
   std::size_t changed = 0;
   std::size_t pairs = 0;

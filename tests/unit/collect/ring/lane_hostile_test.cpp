@@ -1,4 +1,4 @@
-// The reading end against memory that no process of ours writes: it must end, stay inside, and say so.
+// The reading end with memory that this library never writes: it must terminate, stay inside, and report it.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -81,7 +81,7 @@ TEST_F(HostileLane, RecordLongerThanWhatIsCommitted) {
 TEST_F(HostileLane, MoreCommittedThanAChunkHolds) {
   for (const std::uint32_t committed : {kCapacity + 8, 0xFFFF'FFFFU}) {
     LaneReader fresh(memory.get(), 0);
-    set_head(ring::kChunkCount);  // beyond it lies nothing
+    set_head(ring::kChunkCount);  // nothing is beyond it
     fill(ring::kChunkCount);
     chunk(ring::kChunkCount).committed.store(committed);
     RingRecord record;
@@ -116,7 +116,7 @@ TEST_F(HostileLane, CommittedBytesThatShrink) {
   EXPECT_EQ(read_to_the_end(), 0U);
 }
 
-// Lane 0 runs into the chunk of lane 1, and gives it back under its feet: both readers come to an end.
+// Lane 0 runs into the chunk of lane 1, and gives it back while it is in use: both readers terminate.
 TEST_F(HostileLane, ChunkOfAnotherLane) {
   LaneReader other(memory.get(), 1);
   set_head(1);
@@ -143,7 +143,7 @@ TEST_F(HostileLane, RandomBytes) {
     memory.clear();
     for (std::uint32_t number = 1; number <= 4; ++number) {
       ring::Chunk& target = chunk(number);
-      // Lengths mostly small, and the first of each record often right: the reader gets some way.
+      // Lengths mostly small, and the first of each record often right, so that the reader gets some way.
       for (std::size_t at = 0; at < 200;) {
         const auto words = static_cast<std::uint8_t>(below(50) == 0 ? random() : 1 + below(6));
         put(number, at, words);

@@ -1,4 +1,4 @@
-// The ring, from the writing end to the reading end: what was committed comes out, whole, in order, once.
+// The ring, from the writing end to the reading end: committed records come out, whole, in order, once.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -34,7 +34,7 @@ bool put(LaneWriter& writer, std::uint64_t number, std::size_t words) {
   return true;
 }
 
-/// Whether `record` is what put() wrote.
+/// Whether `record` was written by put().
 bool is(const RingRecord& record, std::uint64_t number, std::size_t words) {
   if (record.header.words != words || record.header.stack != static_cast<std::uint32_t>(number)) return false;
   if (record.fields().size() != words - 1) return false;
@@ -135,7 +135,7 @@ TEST(Lane, RefusesWhenThePoolIsExhaustedAndRecovers) {
   EXPECT_FALSE(other_reader.next(record));
 }
 
-// A thread's state stays with the lane: the next thread goes on where the one before stopped.
+// A thread's state stays with the lane: the next thread continues where the one before stopped.
 TEST(Lane, IsContinuedByItsNextOwner) {
   const RingMemory memory;
   LaneWriter writer;

@@ -1,4 +1,4 @@
-// Ring memory in the test's own process, between pages that nothing may touch: an access outside it ends the test.
+// Ring memory in the test's own process, between inaccessible pages: an access outside it ends the test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ class RingMemory {
 
   [[nodiscard]] ring::Shared* get() const { return reinterpret_cast<ring::Shared*>(begin_ + kGuard); }
 
-  /// As a process hands it over: all zero, every chunk free.
+  /// The state in which a process sends it: all zero, every chunk free.
   void clear() {
     ::madvise(begin_ + kGuard, sizeof(ring::Shared), MADV_DONTNEED);
     for (auto& word : get()->free_chunks) word.store(~std::uint64_t{0}, std::memory_order_relaxed);

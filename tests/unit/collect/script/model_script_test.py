@@ -1,4 +1,4 @@
-"""model_script.py sends what is new of a model and its optimizers, once, and nothing that would change the program."""
+"""model_script.py sends new parts of a model and its optimizers, once, and changes nothing in the program."""
 
 import ast
 import gc
@@ -18,7 +18,7 @@ def read_text(data, at):
 
 
 def read_entries(data):
-    """What lane readers take from a ring::DefinitionKind::model: ("module", path, class) and ("tensor", role, name, state, …)."""
+    """Entries that lane readers get from a ring::DefinitionKind::model: ("module", path, class) and ("tensor", role, name, state, …)."""
     found, at = [], 0
     while at < len(data):
         if data[at] == 1:
@@ -63,7 +63,7 @@ class ModelScript(unittest.TestCase):
         return int(self.room)
 
     def run_once(self):
-        """What one run sends."""
+        """The entries sent by one run."""
         self.sent.clear()
         again = self.script["run"]()
         return again, list(self.sent)

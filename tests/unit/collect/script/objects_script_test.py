@@ -1,4 +1,4 @@
-"""objects_script.py loads the modules that answer questions, answers, and leaves the program's imports as they were."""
+"""objects_script.py loads the modules that answer requests, answers, and leaves the program's imports unchanged."""
 
 import sys
 import types

@@ -1,4 +1,4 @@
-"""Runs a script of src/ as the library does: in a dictionary of its own, after quiet.py, with the functions that C++ gives it."""
+"""Runs a script of src/ like the library: in a separate dictionary, after quiet.py, with the functions of C++."""
 
 import types
 from pathlib import Path
@@ -17,7 +17,7 @@ def run_script(name, **functions):
 
 
 class Tensor:
-    """What the scripts ask of a tensor."""
+    """The attributes of a tensor used by the scripts."""
 
     def __init__(self, address=0, shape=(1,), element_size=4, offset=0, storage_bytes=None, device="cpu", contiguous=True):
         self.address, self.shape, self.size, self.offset = address, shape, element_size, offset
@@ -52,7 +52,7 @@ class Tensor:
 
 
 class Module:
-    """A module of torch.nn, as its __dict__ shows it."""
+    """A module of torch.nn, with its __dict__."""
 
     def __init__(self, parameters=None, buffers=None, **children):
         self._modules, self._parameters, self._buffers = children, parameters or {}, buffers or {}
@@ -72,7 +72,7 @@ class WithoutTorchFunction:
 
 
 def fake_torch():
-    """sys.modules of a program that has imported PyTorch, and the hooks that were registered with its optimizers."""
+    """sys.modules of a program that has imported PyTorch, and the hooks registered with its optimizers."""
     hooks = []
     core = types.SimpleNamespace(DisableTorchFunction=WithoutTorchFunction)
     torch = types.ModuleType("torch")

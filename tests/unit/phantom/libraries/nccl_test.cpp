@@ -173,7 +173,7 @@ TEST(NcclTest, ASegmentThatOthersCouldReadIsRefused) {
   shm_unlink(name.c_str());
 }
 
-// Bits as IEEE 754 and its shortened form define them.
+// Bits as defined by IEEE 754 and its shortened form.
 TEST(NcclTest, SixteenBitNumbersAreAddedAndRounded) {
   const auto sum = [](int type, std::uint16_t a, std::uint16_t b) {
     std::uint16_t result = 0;
