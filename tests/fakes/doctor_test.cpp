@@ -103,7 +103,7 @@ TEST_F(DoctorTest, DriverWithoutGpus) {
               "docker run --gpus all");
 }
 
-TEST_F(DoctorTest, WhatIsNotSupportedIsNoProblem) {
+TEST_F(DoctorTest, UnsupportedFeatureIsNoProblem) {
   for (const char* function : {"nvmlDeviceGetUtilizationRates", "nvmlDeviceGetPowerUsage", "nvmlDeviceGetMemoryInfo_v2",
                                "nvmlDeviceGetComputeRunningProcesses_v3"}) {
     const std::vector<Line> gpus = lines("gpu", two_gpus(function, 3));

@@ -75,13 +75,13 @@ TEST_F(RunFaults, TheProgramRunsWhateverStderrIs) {
   }
 }
 
-TEST_F(RunFaults, TheProgramRunsWhenNobodyReadsStderr) {
+TEST_F(RunFaults, ProgramRunsWithUnreadStderr) {
   const Outcome outcome = run("{ { $RECORD sh -c \"sleep 0.1; exit 7\" 2>&1; echo $? >&3; } | true; } 3>&1");
   EXPECT_EQ(outcome.output, "7\n");
 }
 
 // The library in the program prints a message as well: that there is no recorder.
-TEST_F(RunFaults, AProgramIsNotEndedByAMessageThatNobodyReads) {
+TEST_F(RunFaults, UnreadMessageDoesNotEndTheProgram) {
   ::setenv("TIDEMARK_SOCKET", "/nowhere", 1);
   const std::string program = "LD_PRELOAD=" TIDEMARK_PRELOAD " $TRAIN 2>&1 >out";
   EXPECT_THAT(run(program).output, HasSubstr("the recorder cannot be reached"));

@@ -196,7 +196,7 @@ TEST_F(WatchTest, MachineWithoutGpu) {
   EXPECT_EQ(device["current_memory"]["total"], found["host"]["limit_bytes"]);
 }
 
-TEST_F(WatchTest, DriverThatDoesNotWorkIsSaidAndTheHostIsWatched) {
+TEST_F(WatchTest, BrokenDriverIsReportedAndTheHostWatched) {
   script_ = {{"init", 18}};
   const Output output = run("profile --duration 0.2 --interval 0.05");
   EXPECT_EQ(output.code, 0);
@@ -215,7 +215,7 @@ TEST_F(WatchTest, LostDeviceIsALineAndTheOthersGoOn) {
   EXPECT_EQ(found["devices"]["1"]["peak_memory"], 950 * kMiB);
 }
 
-TEST_F(WatchTest, WhatTheDriverDoesNotSayIsNull) {
+TEST_F(WatchTest, MissingDriverValuesAreNull) {
   for (const char* function : {"nvmlDeviceGetMemoryInfo", "nvmlDeviceGetMemoryInfo_v2"}) {
     script_["devices"][0]["returns"][function] = 3;
   }
@@ -261,7 +261,7 @@ TEST_F(WatchTest, SignalsEndItWithAReport) {
   }
 }
 
-TEST_F(WatchTest, MistakesAreSaidBeforeAnythingIsWatched) {
+TEST_F(WatchTest, MistakesAreReportedFirst) {
   const std::vector<std::pair<std::string, std::string>> mistakes = {
       {"profile --devices 7", "--devices 7: there is no such device here (there is 0, 1, cpu)"},
       {"profile --pid 999999999", "--pid 999999999: there is no such process here"},

@@ -13,7 +13,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Pair;
 
-TEST_F(DriverTest, ArraysAreWhatTheirElementsTake) {
+TEST_F(DriverTest, ArraysHaveTheSizeOfTheirElements) {
   const DriverRun result = run("arrays", {.script = {{"returns", {{"cuArrayDestroy", {0, 1}}}}}});
   expect_recorded(result);
   // A pyramid of 100 x 60: 6000 + 50*30 + 25*15 + 12*7 + 6*3 + 3*1 + 1; one of 64 x 64 has 4096 + 1024 + 256 + 64
@@ -24,7 +24,7 @@ TEST_F(DriverTest, ArraysAreWhatTheirElementsTake) {
                                  -1920 * 1080 * 4, -7981 * 4, -4000, -5440 * 3));
 }
 
-TEST_F(DriverTest, ArraysOfUnknownSizeAreSaidToBeMissing) {
+TEST_F(DriverTest, ArraysOfUnknownSizeAreLosses) {
   const DriverRun result = run("unknown_arrays");
   EXPECT_EQ(result.code, 0) << result.messages;
   ASSERT_EQ(result.recordings.size(), 1U);

@@ -56,7 +56,7 @@ std::vector<std::int64_t> left(const std::vector<Change>& said, const std::strin
   return values;
 }
 
-TEST_P(SegmentsTest, ReservedIsWhatTheDriverGaveOut) {
+TEST_P(SegmentsTest, ReservedEqualsDriverMemory) {
   const DriverRun result = empty_cache("");
   EXPECT_EQ(result.code, 0) << result.messages;
   ASSERT_EQ(result.recordings.size(), 1U) << result.messages;

@@ -28,7 +28,7 @@ TEST_F(DriverTest, BlocksComeAndGo) {
   EXPECT_GE(delivered(result), 2 * result.said.size()) << "each call at its entry and its exit";
 }
 
-TEST_F(DriverTest, LibrariesOwnWhatTheyTake) {
+TEST_F(DriverTest, LibrariesOwnTheirMemory) {
   const DriverRun result = run("libraries");
   expect_recorded(result);
   // The program's 3, two communicators of 4 + 1 and a workspace of 32; one communicator stays.
@@ -48,7 +48,7 @@ TEST_F(DriverTest, ManagedAndPageLockedMemory) {
                                                Pair("cuda-managed:0", Level{7 * kMiB, 12 * kMiB})));
 }
 
-TEST_F(DriverTest, PoolsAreWhatTheyReserve) {
+TEST_F(DriverTest, PoolsHaveTheirReservedSize) {
   const DriverRun result = run("pools");
   expect_recorded(result);
   // In steps of 32: six of 12 take 96, three of them need 64, two 32. The other pool grows to 64, 128, is trimmed to
@@ -139,7 +139,7 @@ TEST_F(DriverTest, ThreadsShareAPool) {
   EXPECT_TRUE(recording.in_time_order);
 }
 
-TEST_F(DriverTest, PoolsAreNotAskedForOnceTheyAreDestroyed) {
+TEST_F(DriverTest, DestroyedPoolsAreNotQueried) {
   const DriverRun result = run("pools_come_and_go");
   EXPECT_EQ(result.code, 0) << result.messages;
   ASSERT_EQ(result.recordings.size(), 1U);
@@ -166,7 +166,7 @@ TEST_F(DriverTest, AForkBeforeTheDriverStartsMakesTwoRecordings) {
   }
 }
 
-TEST_F(DriverTest, FreesOfWhatWasNotSeenAreCounted) {
+TEST_F(DriverTest, FreesOfUnrecordedMemoryAreCounted) {
   const DriverRun result = run("never_seen", {.script = {{"untold", {"cuMemAllocPitch_v2"}}}});
   EXPECT_EQ(result.code, 0) << result.messages;
   ASSERT_EQ(result.recordings.size(), 1U);
@@ -186,7 +186,7 @@ TEST_F(DriverTest, WhatHappensInAPauseIsNotSeen) {
   EXPECT_THAT(recording.missing, IsEmpty());
 }
 
-TEST_F(DriverTest, PoolsAreNotAskedForThatWereDestroyedInAPause) {
+TEST_F(DriverTest, PoolsDestroyedInAPauseAreNotQueried) {
   const DriverRun result = run("pool_destroyed_in_pause");
   EXPECT_EQ(result.code, 0) << result.messages;
   ASSERT_EQ(result.recordings.size(), 1U);
@@ -206,7 +206,7 @@ TEST_F(DriverTest, CallsThatFailTakeNothing) {
   EXPECT_THAT(levels(result.said), ElementsAre(Pair("cuda-driver:0", Level{4 * kMiB, 4 * kMiB})));
 }
 
-TEST_F(DriverTest, FreesThatFailGiveNothingBack) {
+TEST_F(DriverTest, FailedFreesReleaseNothing) {
   json returns;
   for (const char* function : {"cuMemFree_v2", "cuMemFreeHost", "cuMemHostUnregister", "cuMemRelease", "cuMemUnmap",
                                "cuArrayDestroy", "cuMemPoolDestroy", "cuDevicePrimaryCtxReset_v2"}) {

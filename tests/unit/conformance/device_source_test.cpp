@@ -34,7 +34,7 @@ TEST_P(DeviceSourceTest, NamesEachDeviceOnce) {
   EXPECT_FALSE(ids.empty());
 }
 
-TEST_P(DeviceSourceTest, SaysWhatIsThere) {
+TEST_P(DeviceSourceTest, ListsDevices) {
   OPEN_OR_SKIP(source);
   const std::vector<ExpectedDevice> expected = machine_->expected();
   if (expected.empty()) GTEST_SKIP() << "nobody knows what a real machine should say";
@@ -104,7 +104,7 @@ TEST_P(DeviceSourceTest, LostDeviceIsAnErrorAndTheOthersGoOn) {
   EXPECT_TRUE(source->processes(1).ok());
 }
 
-TEST_P(DeviceSourceTest, WhatADeviceDoesNotSayIsUnknown) {
+TEST_P(DeviceSourceTest, MissingValuesAreUnknown) {
   if (!machine_->silence_first()) GTEST_SKIP() << "a real GPU answers what it wants";
   const auto source = machine_->open();
   ASSERT_NE(source, nullptr);

@@ -64,7 +64,7 @@ TEST(PerformanceMonitor, StepsAndTheirParts) {
   EXPECT_THROW(monitor.save_chart(folder.at("no/chart.png")), tidemark::Error);
 }
 
-TEST(PerformanceMonitor, UseAfterTheStopIsSaidOnce) {
+TEST(PerformanceMonitor, UseAfterStopIsReportedOnce) {
   tidemark::PerformanceMonitor monitor;
   tidemark::Metric loss = monitor.metric("loss");
   monitor.stop_monitoring();

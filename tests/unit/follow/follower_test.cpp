@@ -101,7 +101,7 @@ std::vector<std::string> described(const std::vector<Event>& events) {
   return lines;
 }
 
-TEST(Follower, GivesWhatEveryPrefixHolds) {
+TEST(Follower, ReturnsEventsOfEveryPrefix) {
   const TemporaryFolder folder;
   const Bytes bytes = recording();
   GrowingFile file(folder.at("run.tide"));
@@ -138,7 +138,7 @@ TEST(Follower, PutsSamplesBetweenTheEventsOfTheirTime) {
   }
 }
 
-TEST(Follower, TornTailIsDamageOnlyOnceTheRecorderIsGone) {
+TEST(Follower, TornTailIsDamageOnlyAfterTheRecorder) {
   const TemporaryFolder folder;
   const Bytes bytes = recording(false);
   GrowingFile file(folder.at("run.tide"));
@@ -156,7 +156,7 @@ TEST(Follower, TornTailIsDamageOnlyOnceTheRecorderIsGone) {
   EXPECT_GT(followed.torn_bytes(), 0U);
 }
 
-TEST(Follower, TakesWhatTheRecorderWroteBeforeItWasKilled) {
+TEST(Follower, ReadsDataOfKilledRecorder) {
   const TemporaryFolder folder;
   const Bytes bytes = recording(false);
   GrowingFile file(folder.at("run.tide"));
@@ -170,7 +170,7 @@ TEST(Follower, TakesWhatTheRecorderWroteBeforeItWasKilled) {
   EXPECT_EQ(followed.torn_bytes(), 0U);
 }
 
-TEST(Follower, StaysWithTheFileThatItBegan) {
+TEST(Follower, KeepsItsFile) {
   const TemporaryFolder folder;
   const std::string path = folder.at("run.tide");
   const Bytes bytes = recording(false);
@@ -188,7 +188,7 @@ TEST(Follower, StaysWithTheFileThatItBegan) {
   EXPECT_EQ(described(followed.events), described(read_all(bytes).events));
 }
 
-TEST(Follower, SaysThatTheFileChanged) {
+TEST(Follower, ReportsChangedFile) {
   const TemporaryFolder folder;
   const Bytes bytes = recording();
   const std::vector<std::byte> nonsense(100, std::byte{0xFF});
@@ -210,7 +210,7 @@ TEST(Follower, SaysThatTheFileChanged) {
   }
 }
 
-TEST(Follower, RefusesWhatIsNoRecording) {
+TEST(Follower, RefusesOtherFiles) {
   const TemporaryFolder folder;
   ASSERT_EQ(::mkfifo(folder.at("pipe").c_str(), 0600), 0);
   EXPECT_THAT(Follower::open(folder.at("pipe")).error().message, HasSubstr("not a regular file"));

@@ -121,7 +121,7 @@ TEST_F(KeptPartTest, FromTheBeginningToTheEnd) {
   EXPECT_TRUE(read.definitions.end->process_exited);
 }
 
-TEST_F(KeptPartTest, FromTheMiddleOnAllThatIsKept) {
+TEST_F(KeptPartTest, FromTheMiddleOnAllKeptEvents) {
   Recording read;
   const auto follower = follow_after(30, read, 3);
   take(*follower, read);
@@ -149,7 +149,7 @@ TEST_F(KeptPartTest, TheLastSegmentBeginsAndEndsBetweenTwoLooks) {
   EXPECT_TRUE(read.definitions.end->process_exited);
 }
 
-TEST_F(KeptPartTest, TwoSegmentsBetweenTwoLooksAreTooManyAndThatIsTold) {
+TEST_F(KeptPartTest, TwoSegmentsBetweenReadsAreAGap) {
   Recording read;
   const auto follower = follow_after(5, read, 0.1);
   take(*follower, read);
@@ -171,7 +171,7 @@ TEST_F(KeptPartTest, TwoSegmentsBetweenTwoLooksAreTooManyAndThatIsTold) {
 }
 
 // A program that is still running when its recording is ended; the process is not recorded as exited.
-TEST_F(KeptPartTest, ARecordingThatIsEndedBeforeItsProgram) {
+TEST_F(KeptPartTest, RecordingEndsBeforeItsProgram) {
   Recording read;
   const auto follower = follow_after(5, read, 0.1);
   ASSERT_TRUE(writer_->finish({program_->now_ns(), false}));
@@ -181,7 +181,7 @@ TEST_F(KeptPartTest, ARecordingThatIsEndedBeforeItsProgram) {
   EXPECT_FALSE(read.definitions.end->process_exited);
 }
 
-TEST_F(KeptPartTest, TheNextFileIsThereAndGoesWithTheWriter) {
+TEST_F(KeptPartTest, NextFileExistsUntilTheWriterEnds) {
   run(1);
   const auto names = [&] {
     std::vector<std::string> found;
@@ -199,7 +199,7 @@ TEST_F(KeptPartTest, TheNextFileIsThereAndGoesWithTheWriter) {
   EXPECT_EQ(names(), (std::vector<std::string>{"000001.1.pid4711.tide", "000002.1.pid4711.tide"}));
 }
 
-TEST_F(KeptPartTest, WhoReadsTooLateIsTold) {
+TEST_F(KeptPartTest, LateReaderGetsAGap) {
   Recording read;
   const auto follower = follow_after(1, read, 20);
   take(*follower, read);
@@ -219,7 +219,7 @@ TEST_F(KeptPartTest, ARecorderThatIsKilled) {
   std::filesystem::remove_all(kept_->path());
 }
 
-TEST_F(KeptPartTest, TheStateOfNowIsOfWhatIsKept) {
+TEST_F(KeptPartTest, StateCoversTheKeptWindow) {
   run(25);
   const auto recording = FollowedRecording::open(writer_->path(), true).value();
   const auto read = [&] { ASSERT_TRUE(recording->read([] { return true; })); };
@@ -261,7 +261,7 @@ TEST_F(KeptPartTest, TheStateOfNowIsOfWhatIsKept) {
   EXPECT_EQ(recording->now_ns(), recording->overview().end_ns);
 }
 
-TEST_F(KeptPartTest, NoFileOfItIsThere) {
+TEST_F(KeptPartTest, FailsWithoutAnyFile) {
   run(1);
   const std::string path = writer_->path();
   finish();

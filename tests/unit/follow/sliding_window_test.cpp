@@ -76,7 +76,7 @@ void expect_same_end(const Store& window, const Store& whole) {
   }
 }
 
-TEST(SlidingWindow, ForgetsWhatIsNotNeeded) {
+TEST(SlidingWindow, ForgetsUnneededData) {
   const Scenario scenario = random_program(3000);
   const Store whole = scenario.store();
   SlidingWindow window({.length = 1h, .events = 1'000'000});
@@ -109,7 +109,7 @@ TEST(SlidingWindow, HoldsTheBlocksOfTheWholeRecording) {
   }
 }
 
-TEST(SlidingWindow, IsTheWholeRecordingAsLongAsNothingLeaves) {
+TEST(SlidingWindow, IsTheWholeRecordingAtFirst) {
   const Scenario scenario = random_program(200);
   SlidingWindow window({.length = 1h, .events = 1'000'000});
   for (const Event& event : scenario.events) window.add(event);
@@ -155,7 +155,7 @@ TEST(SlidingWindow, DropsSamplesAndMarksBeforeIt) {
 }
 
 // A parameter that was allocated and named long before the window is a parameter inside it.
-TEST(SlidingWindow, IsAttributedAsTheRecordingIs) {
+TEST(SlidingWindow, IsAttributedLikeTheRecording) {
   ModelScenario scenario;
   const NnModuleId model = scenario.root("Net");
   const StackId stack = scenario.stack({scenario.script(3)});
@@ -197,7 +197,7 @@ TEST(SlidingWindow, HasTheLastStepsOnly) {
   }
 }
 
-TEST(RecordingSoFar, IsWhatTheWholeFileGives) {
+TEST(RecordingSoFar, EqualsTheWholeFile) {
   const Scenario scenario = random_program(500);
   for (const bool blocks : {true, false}) {
     RecordingSoFar so_far(blocks);

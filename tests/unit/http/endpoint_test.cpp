@@ -151,7 +151,7 @@ std::vector<ScopedFd> slow_clients(const Endpoint& endpoint, std::size_t count) 
 }
 
 // Connections are accepted in their order: when the last one has its answer, all have been.
-TEST(Endpoint, SlowClientsTakeAFewConnectionsAndKeepNobodyOut) {
+TEST(Endpoint, SlowClientsDoNotBlockOthers) {
   const auto endpoint = start({"127.0.0.1", 0, "", 1h});
   const std::size_t count = Endpoint::kMaxConnections + 36;
   const std::vector<ScopedFd> clients = slow_clients(*endpoint, count);
@@ -179,7 +179,7 @@ TEST(Endpoint, MostDescriptorsAreNotForClients) {
 }
 
 // Waits no longer than the time limit itself: a slow machine only takes longer.
-TEST(Endpoint, TheTimeIsThatOfTheWholeRequest) {
+TEST(Endpoint, TimeLimitCoversTheWholeRequest) {
   const auto endpoint = start({"127.0.0.1", 0, "", 200ms});
   const std::vector<ScopedFd> clients = slow_clients(*endpoint, 1);
   const auto until = std::chrono::steady_clock::now() + 60s;
@@ -190,7 +190,7 @@ TEST(Endpoint, TheTimeIsThatOfTheWholeRequest) {
   EXPECT_TRUE(closed);
 }
 
-TEST(Endpoint, TheTimeIsThatOfTheAnswerToo) {
+TEST(Endpoint, TimeLimitCoversTheAnswerToo) {
   const auto endpoint = start({"127.0.0.1", 0, "", 200ms}, std::string(std::size_t{64} << 20, 'x'));
   const ScopedFd client = connect_to(port_of(*endpoint));
   const std::string request = "GET /metrics HTTP/1.1\r\n" + kHere + "\r\n";
@@ -216,7 +216,7 @@ TEST(Endpoint, RequestsMayComeInPieces) {
 }
 
 // Otherwise the connection would be reset, and data in transit lost.
-TEST(Endpoint, TheAnswerArrivesAlsoWhereMoreWasSent) {
+TEST(Endpoint, AnswerArrivesDespiteExtraInput) {
   const auto endpoint = start({"127.0.0.1", 0, "", 1h}, std::string(std::size_t{1} << 20, 'x'));
   const std::string request = "GET /metrics HTTP/1.1\r\n" + kHere + "\r\n";
   for (int n = 0; n < 20; ++n) {

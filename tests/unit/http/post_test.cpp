@@ -76,7 +76,7 @@ class PostTest : public ::testing::Test {
   std::atomic<bool> stop_{false};
 };
 
-TEST_F(PostTest, OfAnEndlessBodyTheBeginningIsTaken) {
+TEST_F(PostTest, EndlessBodyIsTruncated) {
   for (const std::string head : {"HTTP/1.1 200 OK\r\nContent-Length: 1300000000\r\n\r\n", "HTTP/1.1 200 OK\r\n\r\n"}) {
     EndlessServer server(head, std::string(65536, 'x'), 0ms);
     const auto answer = post({server.url(), "{}", {}, 1h}, stop_);
@@ -96,7 +96,7 @@ TEST_F(PostTest, EndlessHeadersAreAnError) {
 }
 
 // Regardless of progress.
-TEST_F(PostTest, TheTimeIsThatOfTheWholeAnswer) {
+TEST_F(PostTest, TimeLimitCoversTheWholeAnswer) {
   EndlessServer server("HTTP/1.1 200 OK\r\nContent-Length: 1300000000\r\n\r\n", "x", 10ms);
   EXPECT_FALSE(post({server.url(), "{}", {}, 300ms}, stop_).ok());
   EXPECT_LT(server.sent(), 4096U);

@@ -11,7 +11,7 @@ namespace {
 constexpr auto kComplete = RequestState::complete;
 constexpr auto kInvalid = RequestState::invalid;
 
-TEST(Request, SaysWhatIsAskedFor) {
+TEST(Request, HasMethodAndPath) {
   const HttpRequest request = parse_request(
       "GET /metrics?x=1 HTTP/1.1\r\nHost:  gpu1:9400 \r\nX:\r\nauthorization: Bearer a b\r\ncontent-length: "
       "0\r\n\r\nmore");
@@ -55,7 +55,7 @@ TEST(Request, IsBounded) {
   EXPECT_EQ(state(kMaxRequestBytes - 1, ""), RequestState::incomplete);
 }
 
-TEST(Request, WhatIsAmbiguousIsInvalid) {
+TEST(Request, AmbiguousRequestsAreInvalid) {
   for (const std::string head : {
            "GET / HTTP/1.1",                           // no host
            "GET / HTTP/1.1\r\nHost: a\r\nHost: b",     // two

@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::int64_t kMs = 1'000'000;
 
-TEST(MetricValues, NothingIsKnownOfNoValues) {
+TEST(MetricValues, EmptyWithoutValues) {
   const ValueSummary summary = MetricValues().summary();
   EXPECT_EQ(summary.moments.count, 0U);
   EXPECT_EQ(summary.p50, std::nullopt);
@@ -27,7 +27,7 @@ TEST(MetricValues, NothingIsKnownOfNoValues) {
   EXPECT_EQ(summary.moments.deviation(), std::nullopt);
 }
 
-TEST(MetricValues, WhatIsNotFiniteIsCountedApart) {
+TEST(MetricValues, NonFiniteValuesAreCountedSeparately) {
   MetricValues values;
   for (const double value :
        {1.0, std::nan(""), -std::numeric_limits<double>::infinity(), 3.0, std::numeric_limits<double>::infinity()}) {
@@ -165,7 +165,7 @@ TEST(StepTimes, StepsPartsAndStalls) {
   EXPECT_NEAR(summary.stalled_seconds, 0.04, 1e-12);
 }
 
-TEST(StepTimes, AStepWhoseBeginningIsNotKnownHasNoDuration) {
+TEST(StepTimes, StepWithUnknownBeginningHasNoDuration) {
   StepTimes times;
   times.step_ended(8, 10 * kMs);
   EXPECT_EQ(times.summary().steps, 1U);

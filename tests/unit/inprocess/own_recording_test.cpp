@@ -49,7 +49,7 @@ TEST(OwnRecording, RecordsThisProcessUntilItIsStopped) {
   }
 }
 
-TEST(OwnRecording, SaysWhyItCannot) {
+TEST(OwnRecording, ReportsWhyItCannotRecord) {
 #ifdef TIDEMARK_SPAWN_NEVER_FAILS
   GTEST_SKIP() << "posix_spawn() does not fail with ThreadSanitizer";
 #endif
@@ -71,7 +71,7 @@ TEST(OwnRecording, SaysWhyItCannot) {
   EXPECT_TRUE(recording.stop());
 }
 
-TEST(OwnRecording, AForkedChildHasNone) {
+TEST(OwnRecording, ForkedChildHasNoRecording) {
   const testing::TemporaryFolder folder;
   OwnRecording recording;
   ASSERT_TRUE(recording.start({folder.at("run.tide"), TIDEMARK_PROGRAM, {"--no-samples"}}));

@@ -47,7 +47,7 @@ TEST(QuantileSketch, IsWithinOnePercentOfTheValueOfTheRank) {
   expect_within_one_percent(sketch_of(second), second);
 }
 
-TEST(QuantileSketch, MergedIsAsIfAllHadBeenAddedToOne) {
+TEST(QuantileSketch, MergedEqualsOneSketchOfAllValues) {
   std::mt19937_64 random(8);
   std::cauchy_distribution<double> wide(0, 1);
   std::vector<double> all;
@@ -88,7 +88,7 @@ TEST(QuantileSketch, TakesTheExtremesOfDouble) {
   EXPECT_EQ(sketch_of({0, -0.0, 0}).quantile(0.5), 0.0);
 }
 
-TEST(RunningMoments, AreThoseOfTheValuesInOneOrInParts) {
+TEST(RunningMoments, AreEqualForMergedParts) {
   RunningMoments whole;
   RunningMoments parts;
   RunningMoments part;

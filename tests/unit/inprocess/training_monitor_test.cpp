@@ -104,7 +104,7 @@ TEST(TrainingMonitor, WatchesDevices) {
   EXPECT_THAT(page, HasSubstr("hw_gpu_memory_usage_bytes{"));
 }
 
-TEST(TrainingMonitor, WhatIsLoggedAfterTheStopIsCounted) {
+TEST(TrainingMonitor, ValuesLoggedAfterStopAreCounted) {
   TrainingMonitor monitor({});
   EXPECT_TRUE(monitor.log("loss", 1));
   NamedMetric* const loss = monitor.metric("loss");
@@ -129,7 +129,7 @@ TEST(TrainingMonitor, ValuesOfNamesBeyondTheBoundAreCounted) {
 }
 
 // Threads of the parent log, and its monitor's thread reads, while it forks.
-TEST(TrainingMonitor, ForkedChildrenHaveWhatWasSeenAndTakeNothing) {
+TEST(TrainingMonitor, ForkedChildrenKeepOldDataAndAddNone) {
   TrainingMonitorOptions options;
   options.interval = 10ms;
   TrainingMonitor monitor(options);

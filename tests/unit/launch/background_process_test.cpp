@@ -65,7 +65,7 @@ std::string output_of_all(const std::string& script, const EndIt& end_it) {
   return text;
 }
 
-TEST(BackgroundProcessTest, SaysHowItEnded) {
+TEST(BackgroundProcessTest, ReportsHowItEnded) {
   const TemporaryFolder folder;
   BackgroundProcess process = start_script(folder, "printf \"$TIDE_A \"; printf d >&2; cat; exit 3");
   const ProcessEnd end = end_of(process);
@@ -80,7 +80,7 @@ TEST(BackgroundProcessTest, SaysHowItEnded) {
   EXPECT_EQ(killed.ending_signal, SIGKILL);
 }
 
-TEST(BackgroundProcessTest, SaysWhatCouldNotBeRun) {
+TEST(BackgroundProcessTest, ErrorNamesTheProgram) {
 #ifdef TIDEMARK_SPAWN_NEVER_FAILS
   GTEST_SKIP() << "posix_spawn() does not fail with ThreadSanitizer";
 #endif
@@ -95,7 +95,7 @@ TEST(ProgramOutput, HasAnEnd) {
   EXPECT_EQ(endless.error().message, "yes answered with more than 64 MiB");
 }
 
-TEST(BackgroundProcessTest, EndsWithItsObjectAndWithAllThatItStarted) {
+TEST(BackgroundProcessTest, EndsWithItsObjectAndChildren) {
   const auto remove = [](std::optional<BackgroundProcess>& process) { process.reset(); };
   EXPECT_EQ(output_of_all("sleep 600 & echo started; wait; echo not killed", remove), "started\n");
 }
@@ -144,7 +144,7 @@ TEST(StopSignalsTest, AreDeliveredAtTheEnd) {
   EXPECT_EQ(stopped_by(SIGTERM), -SIGTERM);
 }
 
-TEST(StopSignalsTest, AreNotDeliveredWhereTheyAreTaken) {
+TEST(StopSignalsTest, AreNotDeliveredIfTaken) {
   const int code = in_a_process([] {
     StopSignals signals;
     ::raise(SIGHUP);
@@ -154,7 +154,7 @@ TEST(StopSignalsTest, AreNotDeliveredWhereTheyAreTaken) {
   EXPECT_EQ(code, SIGHUP);
 }
 
-TEST(StopSignalsTest, LeaveAloneWhatIsIgnored) {
+TEST(StopSignalsTest, LeaveIgnoredSignalsAlone) {
   const int code = in_a_process([] {
     ::signal(SIGHUP, SIG_IGN);  // as nohup does
     StopSignals signals;

@@ -36,7 +36,7 @@ TEST(ChildProcessTest, DiesOfTheSameSignal) {
   }
 }
 
-TEST(ChildProcessTest, AProgramThatIsNotThere) {
+TEST(ChildProcessTest, MissingProgram) {
 #ifdef TIDEMARK_SPAWN_NEVER_FAILS
   GTEST_SKIP() << "posix_spawn() does not fail with ThreadSanitizer";
 #endif
@@ -45,7 +45,7 @@ TEST(ChildProcessTest, AProgramThatIsNotThere) {
   EXPECT_EQ(outcome.output, "cannot run no-such-program-anywhere: No such file or directory\n");
 }
 
-TEST(ChildProcessTest, AFileThatIsNoProgram) {
+TEST(ChildProcessTest, FileThatIsNotAProgram) {
 #ifdef TIDEMARK_SPAWN_NEVER_FAILS
   GTEST_SKIP() << "posix_spawn() does not fail with ThreadSanitizer";
 #endif
@@ -57,7 +57,7 @@ TEST(ChildProcessTest, AFileThatIsNoProgram) {
   std::filesystem::remove(path);
 }
 
-TEST(PreloadVariable, KeepsWhatIsPreloadedAlready) {
+TEST(PreloadVariable, KeepsExistingPreloads) {
   ::unsetenv("LD_PRELOAD");
   EXPECT_EQ(preload_variable("/lib/ours.so"), "LD_PRELOAD=/lib/ours.so");
   ::setenv("LD_PRELOAD", "", 1);

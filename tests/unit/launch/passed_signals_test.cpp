@@ -130,7 +130,7 @@ TEST(PassedSignals, ValuesAreKeptAndRealTimeSignalsAreCounted) {
   EXPECT_EQ(printer.got(), "35 value 7 35 value 8 35 value 9 ");
 }
 
-TEST(PassedSignals, AProgramThatLeftTheGroupGetsWhatIsSentToIt) {
+TEST(PassedSignals, ProgramOutsideTheGroupGetsItsSignals) {
   Printer printer({"leave-group"});
   ::kill(-printer.pid(), SIGTERM);
   EXPECT_EQ(printer.got(), "15 ");
@@ -157,13 +157,13 @@ TEST(PassedSignals, AnAlarmSetBeforeUsEndsTheProgram) {
   FAIL() << "the program did not start in 50 s";
 }
 
-TEST(PassedSignals, WhatTheProgramSendsToItsParentIsNotForItself) {
+TEST(PassedSignals, SignalsToTheParentAreNotPassedBack) {
   Parent parent({"sh", "-c", "kill -USR1 $PPID; kill -TERM $PPID; sleep 0.05; exit 5"});
   EXPECT_EQ(parent.wait().exit_code(), 5);
 }
 
 // Without room for a witness: signals sent by a process are passed on.
-TEST(PassedSignals, NoDescriptorToBeHad) {
+TEST(PassedSignals, NoFreeDescriptor) {
   Printer printer({}, [] {
     lead_a_group();
     const rlimit few{16, 16};
@@ -195,7 +195,7 @@ std::map<std::string, pid_t> members(pid_t group) {
   return found;
 }
 
-TEST(GroupWitness, IsNotFoundByOurNameAndEndsWithUs) {
+TEST(GroupWitness, HasItsOwnNameAndEndsWithItsParent) {
   Parent parent({"sh", "-c", "echo ready; exec sleep 60"}, {}, lead_a_group);
   ASSERT_EQ(parent.line(), "ready");
   const auto found = members(parent.pid());
@@ -236,7 +236,7 @@ TEST(PassedSignals, AProgramWithoutAHandlerDiesOfIt) {
 }
 
 // The program starts with the signal mask, the ignored signals and the limits that this process was given.
-TEST(PassedSignals, TheProgramsSignalsAreAsTheyWere) {
+TEST(PassedSignals, ProgramsSignalSettingsAreUnchanged) {
   const auto field = [](const std::string& status, const std::string& name) {
     const auto at = status.find(name + ":");
     return at == std::string::npos ? std::string("?") : status.substr(at, status.find('\n', at) - at);

@@ -55,7 +55,7 @@ TEST_F(DevicePeaksTest, AnIntervalWithoutChangesIsAsHighAsItsSamples) {
   EXPECT_EQ(peak_gib(), 7U);
 }
 
-TEST_F(DevicePeaksTest, ASpikeThatASampleSawIsCountedOnce) {
+TEST_F(DevicePeaksTest, SampledSpikeIsCountedOnce) {
   take(1, 0, 2);
   sample(100, 5);
   take(1, 190, 3);
@@ -65,7 +65,7 @@ TEST_F(DevicePeaksTest, ASpikeThatASampleSawIsCountedOnce) {
   EXPECT_EQ(peak_gib(), 6U);
 }
 
-TEST_F(DevicePeaksTest, WhatASampleHasEarlierThanItsEventIsCountedOnce) {
+TEST_F(DevicePeaksTest, ChangeInSampleBeforeItsEventIsCountedOnce) {
   take(1, 0, 2);
   sample(100, 5);
   sample(200, 6);   // cudaMalloc has taken it,
@@ -74,7 +74,7 @@ TEST_F(DevicePeaksTest, WhatASampleHasEarlierThanItsEventIsCountedOnce) {
   EXPECT_EQ(peak_gib(), 6U);
 }
 
-TEST_F(DevicePeaksTest, WithoutASampleBeforeAChangeCloseToTheFirstOneSaysNothing) {
+TEST_F(DevicePeaksTest, ChangeCloseToTheFirstSampleIsUnknown) {
   take(1, 0, 2);
   sample(100, 6);
   take(1, 101, 3);
@@ -93,7 +93,7 @@ TEST_F(DevicePeaksTest, ASpikeRightAfterASampleIsSeen) {
   EXPECT_EQ(peak_gib(), 6U);
 }
 
-TEST_F(DevicePeaksTest, ProcessesAreAddedUpWhereTheyHaveItAtOneTime) {
+TEST_F(DevicePeaksTest, SimultaneousMemoryOfProcessesIsSummed) {
   take(1, 0, 1);
   take(2, 0, 1);
   sample(100, 4);  // 2 of others
@@ -112,7 +112,7 @@ TEST_F(DevicePeaksTest, ProcessesAreAddedUpWhereTheyHaveItAtOneTime) {
 }
 
 // The first one may have emptied its cache before the second one took as much: this is not reported.
-TEST_F(DevicePeaksTest, OfOtherProcessesOnlyWhatIsAllocatedIsSure) {
+TEST_F(DevicePeaksTest, OnlyAllocatedBytesOfOtherProcessesAreCertain) {
   peaks.take(1, 0, 6 * kGib, 2 * kGib);
   take(2, 0, 1);
   sample(100, 7);
@@ -125,7 +125,7 @@ TEST_F(DevicePeaksTest, OfOtherProcessesOnlyWhatIsAllocatedIsSure) {
   EXPECT_EQ(peak_gib(), 7U);  // other use of the device: 7 - 6 - 5 < 0
 }
 
-TEST_F(DevicePeaksTest, GrowthOfAnUnrecordedProcessIsNotAddedToASpikeThatWasPerhapsBeforeIt) {
+TEST_F(DevicePeaksTest, LaterUnrecordedGrowthIsNotAddedToASpike) {
   take(1, 0, 2);
   sample(100, 5);
   take(1, 140, 4);
@@ -138,7 +138,7 @@ TEST_F(DevicePeaksTest, GrowthOfAnUnrecordedProcessIsNotAddedToASpikeThatWasPerh
   EXPECT_EQ(peak_gib(), 8U);
 }
 
-TEST_F(DevicePeaksTest, WhatAnUnrecordedProcessHasGivenBackIsNotAddedToASpike) {
+TEST_F(DevicePeaksTest, MemoryFreedUnrecordedIsNotAddedToASpike) {
   take(1, 0, 2);
   sample(100, 10);  // 8 of others
   take(1, 140, 4);
@@ -150,7 +150,7 @@ TEST_F(DevicePeaksTest, WhatAnUnrecordedProcessHasGivenBackIsNotAddedToASpike) {
 }
 
 // After empty_cache() an allocator reports nothing until it is used again.
-TEST_F(DevicePeaksTest, CacheThatIsReleasedWithoutAWordDoesNotHideTheSpike) {
+TEST_F(DevicePeaksTest, UnreportedCacheReleaseDoesNotHideTheSpike) {
   peaks.take(1, 0, 2 * kGib, kGib);
   sample(100, 5);
   peaks.take(1, 140 * kMs, 3 * kGib, kGib);
@@ -169,7 +169,7 @@ TEST_F(DevicePeaksTest, SamplesDuringASlowCallOfTheDriverAreNoBase) {
   EXPECT_EQ(peak_gib(), 45U);
 }
 
-TEST_F(DevicePeaksTest, ProcessesThatAreFoundLaterBeginAnew) {
+TEST_F(DevicePeaksTest, ProcessesFoundLaterRestart) {
   sample(100, 5);
   peaks.begin_anew(150 * kMs);
   take(1, 150, 4);  // has had it for long
@@ -180,7 +180,7 @@ TEST_F(DevicePeaksTest, ProcessesThatAreFoundLaterBeginAnew) {
   EXPECT_EQ(peak_gib(), 7U);
 }
 
-TEST_F(DevicePeaksTest, WhatEndedHasNothingAnyMore) {
+TEST_F(DevicePeaksTest, EndedProcessHasNoMemory) {
   take(1, 0, 4);
   take(2, 0, 1);
   sample(100, 5);
@@ -195,7 +195,7 @@ TEST_F(DevicePeaksTest, WhatEndedHasNothingAnyMore) {
   EXPECT_EQ(peaks.take_peak(), 3 * kGib);
 }
 
-TEST_F(DevicePeaksTest, WhatCameAfterTheLastSampleCountsAtTheEnd) {
+TEST_F(DevicePeaksTest, ChangesAfterTheLastSampleCountAtTheEnd) {
   take(1, 0, 2);
   sample(100, 5);
   take(1, 140, 3);

@@ -129,7 +129,7 @@ TEST(MonitorEngine, CommandsAndMonitorsInProgramsSayTheSame) {
 }
 
 // The script's events, as seen by the engine.
-TEST(MonitorEngine, ForecastsInStepsAndSeesWhatWasBetweenReadings) {
+TEST(MonitorEngine, ForecastsInStepsAndSeesPeaksBetweenReadings) {
   ScriptedMachine machine;
   MonitorEngine engine(machine.options());
   engine.start();
@@ -152,7 +152,7 @@ TEST(MonitorEngine, ForecastsInStepsAndSeesWhatWasBetweenReadings) {
   EXPECT_EQ(report.recorded[0].steps, kAll * ScriptedMachine::kSteps);
 }
 
-TEST(MonitorEngine, SaysWhatHappened) {
+TEST(MonitorEngine, ReturnsEvents) {
   ScriptedMachine machine;
   MonitorEngine engine(machine.options());
   std::vector<MonitorEventKind> kinds;
@@ -175,7 +175,7 @@ TEST(MonitorEngine, SaysWhatHappened) {
   EXPECT_EQ(engine.profile().state.devices.size(), 1U) << "what was seen stays";
 }
 
-TEST(MonitorEngine, WhatCannotBeWatchedIsRefused) {
+TEST(MonitorEngine, InvalidOptionsAreRefused) {
   EngineOptions options;
   EXPECT_TRUE(check(options));
   options.machine.interval = 1ms;

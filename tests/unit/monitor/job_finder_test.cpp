@@ -85,7 +85,7 @@ class Processes {
   std::map<int, std::string> children_;
 };
 
-TEST(JobFinderTest, WhatThisUserRecords) {
+TEST(JobFinderTest, RecordedProcessesOfThisUser) {
   Processes processes;
   processes.add(100, 1, ::getuid(), "tidemark", "run");
   processes.add(101, 100, ::getuid(), "python");
@@ -97,7 +97,7 @@ TEST(JobFinderTest, WhatThisUserRecords) {
 }
 
 // Any program can be called "tidemark".
-TEST(JobFinderTest, AnotherUsersTidemarkTellsOfThatUsersProgramsOnly) {
+TEST(JobFinderTest, AnotherUsersRecorderCountsOnlyForThatUser) {
   Processes processes;
   processes.add(100, 1, 4321, "tidemark", "run");
   processes.add(101, 100, 4321, "python");

@@ -38,7 +38,7 @@ TEST(MemoryGrowth, SlowerThanTheThreshold) {
   EXPECT_EQ(found[0].verdict, GrowthVerdict::below_threshold);
 }
 
-TEST(MemoryGrowth, WhatGrewForAMinuteMayEnd) {
+TEST(MemoryGrowth, GrowthOverAMinuteMayEnd) {
   const auto found = memory_growth(growing(kMiB, 60), {}, 10 * kPerMinute);
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].verdict, GrowthVerdict::uncertain);
@@ -47,13 +47,13 @@ TEST(MemoryGrowth, WhatGrewForAMinuteMayEnd) {
   EXPECT_NEAR(found[0].bytes_per_minute(), 60 * kPerMinute, 2 * kPerMinute);
 }
 
-TEST(MemoryGrowth, NoGrowthHasNoVerdictOfGrowth) {
+TEST(MemoryGrowth, SteadyMemoryHasNoGrowth) {
   const auto found = memory_growth(growing(0), {}, 0);
   ASSERT_EQ(found.size(), 1U);
   EXPECT_EQ(found[0].verdict, GrowthVerdict::none);
 }
 
-TEST(MemoryGrowth, OneSampleSaysNothing) {
+TEST(MemoryGrowth, OneSampleIsUnknown) {
   MachineState state;
   state.processes.emplace_back().rss.add(0, 5);
   const auto found = memory_growth(state, {}, 0);

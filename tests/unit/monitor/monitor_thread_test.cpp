@@ -57,7 +57,7 @@ TEST(MonitorThread, ReportsWhileItWatchesAndAfterwards) {
   EXPECT_TRUE(watch.watching());
 }
 
-TEST(MonitorThread, TellsOfARiseOnce) {
+TEST(MonitorThread, ReportsARiseOnce) {
   EngineOptions options = host_only();
   options.machine.forecast.threshold_percent = 0.001;  // any use is above it
   std::mutex mutex;
@@ -86,7 +86,7 @@ TEST(MonitorThread, TellsOfARiseOnce) {
   EXPECT_EQ(report->changes.front().now.level, RiskLevel::medium);
 }
 
-TEST(MonitorThread, ADeviceThatIsNotThereIsAnError) {
+TEST(MonitorThread, MissingDeviceIsAnError) {
   EngineOptions options = host_only();
   options.machine.choice.devices = {"77"};
   MonitorThread watch(options);

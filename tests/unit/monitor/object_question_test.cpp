@@ -66,7 +66,7 @@ TEST(ObjectAnswer, IsBounded) {
   EXPECT_TRUE(parse_object_answer(storages(1, nested))->storages.empty());
 }
 
-TEST(ObjectAnswer, OfOtherTypesIsNone) {
+TEST(ObjectAnswer, OtherTypesAreRefused) {
   for (const char* text : {"", "null", "[]", "{}", R"({"storages": {}})", "{\"storages\": [\"\xff\"]}", "storages"}) {
     EXPECT_FALSE(parse_object_answer(text)) << text;
   }
@@ -142,7 +142,7 @@ TEST_F(ObjectQuestionsTest, ComeNowAndThen) {
 }
 
 // At most a fiftieth of its time.
-TEST_F(ObjectQuestionsTest, ComeSeldomWhereAnswersTakeLong) {
+TEST_F(ObjectQuestionsTest, AreRareIfAnswersTakeLong) {
   answer(R"({"first": true})");
   EXPECT_FALSE(questions_.update(begin_));
   EXPECT_TRUE(is_asked_at(5s));
@@ -176,7 +176,7 @@ TEST_F(ObjectQuestionsTest, TheLatestAnswerIsKept) {
   EXPECT_GT(questions_.latest(true)->answered_wall_ns, std::uint64_t{1'700'000'000'000'000'000});
 }
 
-TEST(ObjectQuestion, WhatIsNoFileIsNoAnswer) {
+TEST(ObjectQuestion, OtherThanRegularFilesAreNoAnswer) {
   const testing::TemporaryFolder folder;
   const std::string answer = folder.at("objects.7.answer");
   ObjectQuestion question(folder.at(""), 7);

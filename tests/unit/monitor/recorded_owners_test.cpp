@@ -35,7 +35,7 @@ ModelScenario trained() {
   return scenario;
 }
 
-TEST(RecordedOwners, AreTheCategoriesOfWhatIsAlive) {
+TEST(RecordedOwners, AreTheCategoriesOfLiveMemory) {
   std::vector<RecordedOwners> owners;
   add_up_owners(owners, attribute(trained().store()));
   ASSERT_EQ(owners.size(), 1U);
@@ -47,7 +47,7 @@ TEST(RecordedOwners, AreTheCategoriesOfWhatIsAlive) {
   EXPECT_EQ(owners[0].components[static_cast<std::size_t>(Component::attention)], 4096U + 1024U);
 }
 
-TEST(RecordedOwners, WhatIsFreedIsZeroAndNotUnknown) {
+TEST(RecordedOwners, FreedMemoryIsZeroNotUnknown) {
   ModelScenario scenario = trained();
   std::vector<RecordedOwners> owners;
   add_up_owners(owners, attribute(scenario.store()));

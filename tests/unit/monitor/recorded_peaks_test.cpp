@@ -84,7 +84,7 @@ class RecordedPeaksTest : public ::testing::Test {
   int programs = 0;
 };
 
-TEST_F(RecordedPeaksTest, SeesWhatWasReservedBetweenSamples) {
+TEST_F(RecordedPeaksTest, IncludesReservedPeaksBetweenSamples) {
   Program one = program("recorder", 0);
   one.reserved(1, 100);
   read(one);
@@ -98,7 +98,7 @@ TEST_F(RecordedPeaksTest, SeesWhatWasReservedBetweenSamples) {
   EXPECT_THAT(found(), IsEmpty());
 }
 
-TEST_F(RecordedPeaksTest, WhatWasBeforeWatchingBeganDoesNotCount) {
+TEST_F(RecordedPeaksTest, EarlierPeaksDoNotCount) {
   Program one = program("recorder", 0);
   one.reserved(1, 100);
   one.used(100, 400);
@@ -153,7 +153,7 @@ TEST_F(RecordedPeaksTest, RecordingsWithoutACommonClockAreNotAddedUp) {
   EXPECT_THAT(found(), ElementsAre(1500U, 1500U));
 }
 
-TEST_F(RecordedPeaksTest, WhatTheDriverGaveIsMoreThanWhatTheAllocatorReserves) {
+TEST_F(RecordedPeaksTest, DriverMemoryReplacesReservedMemory) {
   Program one = program("recorder", 0);
   one.driver(1, EventKind::allocate, 100 * kMib);
   one.reserved(1, 100);
@@ -185,7 +185,7 @@ TEST_F(RecordedPeaksTest, AProcessThatIsListedOnAnotherDeviceDoesNotCount) {
   EXPECT_THAT(found(), ElementsAre(400U));
 }
 
-TEST_F(RecordedPeaksTest, WhatAProgramDidLastCounts) {
+TEST_F(RecordedPeaksTest, LastChangesOfAProgramCount) {
   Program one = program("recorder", 0);
   one.reserved(1, 100);
   read(one);
@@ -199,7 +199,7 @@ TEST_F(RecordedPeaksTest, WhatAProgramDidLastCounts) {
   EXPECT_THAT(found(), IsEmpty());
 }
 
-TEST_F(RecordedPeaksTest, WhoIsSilentIsNotWaitedFor) {
+TEST_F(RecordedPeaksTest, SilentRecordingsAreNotWaitedFor) {
   Program one = program("recorder", 0);
   Program two = program("recorder", 0);
   one.reserved(1, 100);

@@ -221,7 +221,7 @@ class LeakingProgram {
 
 class StepsOfRecordings : public ::testing::TestWithParam<std::size_t> {};
 
-TEST_P(StepsOfRecordings, AreKnownAndWhatGrowsInThem) {
+TEST_P(StepsOfRecordings, AreFoundWithGrowth) {
   LeakingProgram program;
   RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 1h, .events = 100'000, .steps = GetParam()});
   program.run(20);
@@ -278,7 +278,7 @@ TEST(RecordingsWatch, TakesStepsOfTheLatestPast) {
   EXPECT_EQ(watch.processes()[0].steps, 50'000 / 3 + 20'000);
 }
 
-TEST(RecordingsWatch, KnowsWhomTheOomKillerEnded) {
+TEST(RecordingsWatch, ReportsProcessesEndedByTheOomKiller) {
   LeakingProgram program;
   RecordingsWatch watch(1s, {});
   program.run(2);
@@ -300,7 +300,7 @@ std::optional<std::uint64_t> pinned_bytes(const RecordingsWatch& watch) {
 }
 
 // For a whole recording, and for the last part of one, whose beginning is repeatedly left out.
-TEST(RecordingsWatch, KnowsWhatIsPinned) {
+TEST(RecordingsWatch, ReportsPinnedMemory) {
   for (const std::optional<WindowLimits>& keep : {std::optional<WindowLimits>(), std::optional(kEightSeconds)}) {
     LeakingProgram program(keep);
     RecordingsWatch watch(1s, {});
@@ -322,7 +322,7 @@ TEST(RecordingsWatch, KnowsWhatIsPinned) {
 }
 
 // Its events have no totals. For a whole recording, and for a part that begins with the live blocks.
-TEST(RecordingsWatch, AddsUpWhatIsAllocatedOnTheCpu) {
+TEST(RecordingsWatch, SumsCpuAllocations) {
   for (const std::optional<WindowLimits>& keep : {std::optional<WindowLimits>(), std::optional(kEightSeconds)}) {
     LeakingProgram program(keep);
     RecordingsWatch watch(1s, {});
@@ -362,7 +362,7 @@ TEST(RecordingsWatch, AddsUpWhatIsAllocatedOnTheCpu) {
   }
 }
 
-TEST(RecordingsWatch, StepsGoOnWhereTheWindowForgetsThem) {
+TEST(RecordingsWatch, StepsContinueBeyondTheWindow) {
   LeakingProgram program;
   RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 1h, .events = 60});  // 20 steps
   for (std::uint64_t turn = 0; turn < 10; ++turn) {
@@ -378,7 +378,7 @@ TEST(RecordingsWatch, StepsGoOnWhereTheWindowForgetsThem) {
   EXPECT_LE(watch.definitions(0).marks.size(), 21U) << "marks older than the window are kept";
 }
 
-TEST(RecordingsWatch, StepsThatWereMissedMakeTheirNumberUnknown) {
+TEST(RecordingsWatch, MissedStepsMakeTheirNumberUnknown) {
   LeakingProgram program;
   RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 1h, .events = 60});
   for (std::uint64_t turn = 0; turn < 4; ++turn) {
@@ -405,7 +405,7 @@ TEST(RecordingsWatch, WithoutAWindowNoMarkIsKept) {
 }
 
 // Segments are deleted between any two updates, and now and then all are read again.
-TEST(RecordingsWatch, OfWhatIsKeptNothingIsCountedTwice) {
+TEST(RecordingsWatch, KeptWindowIsCountedOnce) {
   LeakingProgram program(kEightSeconds);
   RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 1h, .events = 100'000});
   program.run(5);
@@ -440,7 +440,7 @@ TEST(RecordingsWatch, OfWhatIsKeptNothingIsCountedTwice) {
   EXPECT_EQ(window.devices[0].live_allocated_bytes, program.held());
 }
 
-TEST(RecordingsWatch, WhatWasKeptIsGoneAtTheNextLook) {
+TEST(RecordingsWatch, KeptWindowMayBeGoneAtTheNextUpdate) {
   LeakingProgram program(kEightSeconds);
   RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 1h, .events = 100'000});
   program.run(20);
@@ -467,7 +467,7 @@ TEST(RecordingsWatch, WhatWasKeptIsGoneAtTheNextLook) {
 }
 
 // The latest segment is replaced by an invalid file.
-TEST(RecordingsWatch, WhatCannotBeReadDoesNotGoOn) {
+TEST(RecordingsWatch, UnreadableRecordingFails) {
   LeakingProgram program(kEightSeconds);
   RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 1h, .events = 100'000});
   program.run(15);
@@ -492,7 +492,7 @@ TEST(RecordingsWatch, WhatCannotBeReadDoesNotGoOn) {
 }
 
 // In between, the last segment has begun, and all of them are deleted.
-TEST(RecordingsWatch, WhatIsKeptGoesWithItsProgram) {
+TEST(RecordingsWatch, KeptWindowEndsWithItsProgram) {
   LeakingProgram program(kEightSeconds);
   RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 1h, .events = 100'000});
   program.run(38);
@@ -564,7 +564,7 @@ TEST(RecordingsWatch, DoesNotFallBehindAFastProgram) {
 }
 
 // The kept segments are deleted before they are read.
-TEST(RecordingsWatch, DoesNotFallBehindAFastProgramOfWhichTheLastPartIsKept) {
+TEST(RecordingsWatch, DoesNotFallBehindAFastProgramWithAKeptWindow) {
   LeakingProgram program(WindowLimits{40'000'000'000, 0});
   RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 1h, .events = 30'000});
   follow_fast_program(program, watch);
@@ -629,7 +629,7 @@ TEST(RecordingsWatch, AProcessThatIsGoneIsNotWaitedFor) {
   EXPECT_EQ(objects.error().message, "the program ended before the next query");
 }
 
-TEST(RecordingsWatch, WhatIsReadInTimeHasNoLag) {
+TEST(RecordingsWatch, NoLagIfReadInTime) {
   LeakingProgram program;
   RecordingsWatch watch(1s, SlidingWindow::Limits{.length = 1h, .events = 30'000});
   program.begin_fast();

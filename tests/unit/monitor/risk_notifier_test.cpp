@@ -23,7 +23,7 @@ MachineState at(double seconds, RiskLevel level) {
   return state;
 }
 
-TEST(RiskNotifier, TellsEachRiseOnce) {
+TEST(RiskNotifier, ReportsEachRiseOnce) {
   RiskNotifier notifier;
   EXPECT_TRUE(notifier.observe(at(0, RiskLevel::low)).empty());
   const auto rise = notifier.observe(at(1, RiskLevel::high));
@@ -35,7 +35,7 @@ TEST(RiskNotifier, TellsEachRiseOnce) {
 }
 
 // The clock is set forward by an hour after the first rise; `assessed_at_ns` is half a second before the update.
-TEST(RiskNotifier, TimesOfDayAreThoseOfTheClockAtTheUpdate) {
+TEST(RiskNotifier, WallTimesUseTheClockAtTheUpdate) {
   constexpr std::uint64_t kSecond = 1'000'000'000;
   constexpr std::uint64_t kWall = 1'700'000'000 * kSecond;
   RiskNotifier notifier;
@@ -53,7 +53,7 @@ TEST(RiskNotifier, TimesOfDayAreThoseOfTheClockAtTheUpdate) {
   for (const RiskChange& change : changes) EXPECT_EQ(change.wall_ns, kWall + 3601 * kSecond);
 }
 
-TEST(RiskNotifier, WhatGoesUpAndDownIsToldOnce) {
+TEST(RiskNotifier, OscillationIsReportedOnce) {
   RiskNotifier notifier;
   std::size_t told = 0;
   for (int second = 0; second < 100; ++second) {
@@ -62,7 +62,7 @@ TEST(RiskNotifier, WhatGoesUpAndDownIsToldOnce) {
   EXPECT_EQ(told, 1U);
 }
 
-TEST(RiskNotifier, FallIsToldWhenItHasHeld) {
+TEST(RiskNotifier, FallIsReportedAfterItHasHeld) {
   RiskNotifier notifier;
   (void)notifier.observe(at(0, RiskLevel::high));
   EXPECT_TRUE(notifier.observe(at(1, RiskLevel::low)).empty());

@@ -35,7 +35,7 @@ class FillingDevice {
   std::uint64_t second_ = 0;
 };
 
-TEST(RiskTracker, TellsTheTimeInStepsToo) {
+TEST(RiskTracker, GivesTheTimeInSteps) {
   RiskTracker risks{ForecastOptions{}};
   FillingDevice device;
   device.run(risks, 300, {{7, "0", 10, 1000}, {8, "1", 20, 9}, {9, "0", 5, 3}}, 4);
@@ -76,7 +76,7 @@ TEST(RiskTracker, GoesOnCountingWhereAnotherProcessHasMost) {
   EXPECT_GT(risk.growth_seconds, 250) << "what was seen before is not forgotten";
 }
 
-TEST(RiskTracker, NothingIsKnownOfALostDevice) {
+TEST(RiskTracker, LostDeviceIsUnknown) {
   RiskTracker risks{ForecastOptions{}};
   MachineState state;
   WatchedDevice& device = state.devices.emplace_back();
@@ -94,7 +94,7 @@ TEST(RiskTracker, NothingIsKnownOfALostDevice) {
   EXPECT_FALSE(device.risk.confidence);
 }
 
-TEST(RiskTracker, KnowsNoStepsWhereNobodyTellsThem) {
+TEST(RiskTracker, NoStepsWithoutRecording) {
   RiskTracker risks{ForecastOptions{}};
   FillingDevice device;
   device.run(risks, 300, {{8, "1", 20, 9}}, 4);
@@ -103,7 +103,7 @@ TEST(RiskTracker, KnowsNoStepsWhereNobodyTellsThem) {
 }
 
 // Two processes on a device of 80 GiB: one takes 64 MiB a second, the other has 10 GiB.
-TEST(ProcessRisks, TheProcessThatGrowsIsTold) {
+TEST(ProcessRisks, GrowingProcessIsReported) {
   ProcessRisks risks{ForecastOptions{}};
   MachineState state;
   WatchedDevice& device = state.devices.emplace_back();

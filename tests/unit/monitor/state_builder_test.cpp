@@ -100,7 +100,7 @@ TEST_F(StateBuilderTest, DevicesWithTheirUseAndItsPeak) {
   EXPECT_EQ(builder_.state().devices[1].used_bytes(), std::nullopt);
 }
 
-TEST_F(StateBuilderTest, WhatTheDriverKeepsIsNotFree) {
+TEST_F(StateBuilderTest, DriverMemoryIsNotFree) {
   found({gpu(0)});
   DeviceSample sample = used(0, 30 * kMiB);
   sample.driver_reserved_bytes = 10 * kMiB;
@@ -109,7 +109,7 @@ TEST_F(StateBuilderTest, WhatTheDriverKeepsIsNotFree) {
   EXPECT_EQ(updated().devices[0].free_bytes(), 60 * kMiB);
 }
 
-TEST_F(StateBuilderTest, LostDeviceKeepsItsHistoryAndHasNothingNow) {
+TEST_F(StateBuilderTest, LostDeviceKeepsOnlyItsHistory) {
   found({gpu(0)});
   add(1, used(0, 20 * kMiB));
   builder_.add(Reading{0, DeviceLost{{0}, "gone"}});
@@ -143,7 +143,7 @@ TEST_F(StateBuilderTest, LimitOfTheControlGroupCountsWithoutCachedFiles) {
   EXPECT_EQ(builder_.state().devices[0].used_bytes(), 250U);
 }
 
-TEST_F(StateBuilderTest, GroupThatIsGoneKeepsWhatItSaidLast) {
+TEST_F(StateBuilderTest, GoneGroupKeepsItsLastValues) {
   found({});
   HostReading reading = host();
   reading.cgroup_folder = "/sys/fs/cgroup/job";
@@ -189,7 +189,7 @@ TEST_F(StateBuilderTest, TheRecorderIsNotListed) {
   EXPECT_EQ(builder_.state().processes[0].pid, 8);
 }
 
-TEST_F(StateBuilderTest, WhatProcessesAreThereFor) {
+TEST_F(StateBuilderTest, RolesOfProcesses) {
   found({});
   add(1, host({{7, "python a.py", 900, 800}}));
   EXPECT_FALSE(updated().processes[0].on_host);
@@ -209,7 +209,7 @@ TEST_F(StateBuilderTest, WhatProcessesAreThereFor) {
   EXPECT_EQ(builder_.state().processes[0].on_host->pages.anon_bytes, std::nullopt);
 }
 
-TEST_F(StateBuilderTest, NumbersOfAnotherNamespaceAreOtherProcesses) {
+TEST_F(StateBuilderTest, PidsOfAnotherNamespaceAreOtherProcesses) {
   found({gpu(0)});
   add(1, host({{7, "bash", 10, {}}}));
   add(1, DeviceProcessesSample{0, {0}, {{7, ProcessKind::other_namespace, 5, ""}}});
@@ -219,7 +219,7 @@ TEST_F(StateBuilderTest, NumbersOfAnotherNamespaceAreOtherProcesses) {
   EXPECT_EQ(builder_.state().processes[1].device_bytes(), 5U);
 }
 
-TEST_F(StateBuilderTest, TimesOfDayAreThoseOfTheClockAsItIsNow) {
+TEST_F(StateBuilderTest, WallTimesUseTheCurrentClock) {
   const auto wall_clock = [] {
     return static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch() /
                                       std::chrono::nanoseconds(1));
@@ -266,7 +266,7 @@ class ChosenProcessTest : public StateBuilderTest {
   ChosenProcessTest() : StateBuilderTest(WatchedChoice{{}, 7}) {}
 };
 
-TEST_F(ChosenProcessTest, OnlyItAndThoseBelowIt) {
+TEST_F(ChosenProcessTest, OnlyItAndItsDescendants) {
   found({gpu(0)});
   add(1, host({{7, "torchrun", 10, {}}, {8, "python", 20, {}}}));
   EXPECT_EQ(updated().watched_pid, WatchedPid::not_listed);
@@ -278,7 +278,7 @@ TEST_F(ChosenProcessTest, OnlyItAndThoseBelowIt) {
   EXPECT_EQ(updated().watched_pid, WatchedPid::ended);
 }
 
-TEST_F(ChosenProcessTest, MayBeAmongThoseOfAnotherNamespace) {
+TEST_F(ChosenProcessTest, MayBeInAnotherNamespace) {
   found({gpu(0)});
   add(1, host({{7, "python", 10, {}}}));
   add(1, DeviceProcessesSample{0, {0}, {{4711, ProcessKind::other_namespace, 5, ""}}});

@@ -19,7 +19,7 @@ std::string bytes_of(const MonitorSnapshot& state) {
   return StateEncoder().full(state);
 }
 
-TEST(StateCodec, RestoresWhatWasSent) {
+TEST(StateCodec, RestoresSentState) {
   TrainingMachine machine(2);
   StateEncoder encoder;
   StateDecoder decoder;
@@ -49,7 +49,7 @@ TEST(StateCodec, RestoresWhatWasSent) {
 }
 
 // A history condensed to fewer points equals one that had that capacity from the beginning.
-TEST(StateCodec, CondensedHistoriesAreThoseOfFewerPoints) {
+TEST(StateCodec, CondensedHistoriesEqualSmallerOnes) {
   WatchedUsage many(1024);
   WatchedUsage few(kSentPoints);
   for (std::uint64_t n = 0; n < 5000; ++n) {

@@ -44,7 +44,7 @@ TEST(WatchedUsage, PeaksBetweenSamplesCount) {
   EXPECT_EQ(used.points()[1].high_bytes, 20U);
 }
 
-TEST(WatchedUsage, PeaksThatAreToldLaterAreThoseOfTheLatestSample) {
+TEST(WatchedUsage, LatePeaksBelongToTheLatestSample) {
   WatchedUsage used(4);
   used.add_peak(70);  // from before the first sample
   EXPECT_TRUE(used.empty());

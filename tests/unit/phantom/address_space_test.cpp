@@ -93,7 +93,7 @@ TEST_F(Addresses, RegionsAreWholeAndTheNewestIsTakenFirst) {
                           -2976, -7048, -7112, -7240));
 }
 
-TEST_F(Addresses, WhatIsGivenBackIsTakenAgain) {
+TEST_F(Addresses, FreedRangesAreReused) {
   std::vector<char*> starts;
   for (int index = 0; index < 100; ++index) starts.push_back(take(20));
   const auto place = [&starts](const char* start) { return (start - starts[0]) / static_cast<long>(kMiB); };
@@ -109,7 +109,7 @@ TEST_F(Addresses, WhatIsGivenBackIsTakenAgain) {
   EXPECT_THAT(places({2, 20, 100, 1000, 20}), ElementsAre(-864, -862, -1192, -2216, -1216));
 }
 
-TEST(AddressesOfTheProcess, KeepTheirBytesUntilTheyAreGivenBack) {
+TEST(AddressesOfTheProcess, KeepTheirBytesUntilFreed) {
   constexpr std::size_t kBytes = 2 * kMiB;
   AddressSpace space;
   auto* const start = static_cast<char*>(space.reserve(kBytes, kBytes));

@@ -15,7 +15,7 @@ class Capture : public ::testing::Test {
   const Handle event_ = new_handle();
 };
 
-TEST_F(Capture, CountsWhatIsLaunchedIntoItsStream) {
+TEST_F(Capture, CountsLaunchesInItsStream) {
   EXPECT_FALSE(captures_.launch(stream_));
   ASSERT_TRUE(captures_.begin(stream_, nullptr));
   EXPECT_FALSE(captures_.begin(stream_, nullptr)) << "the stream captures already";

@@ -79,7 +79,7 @@ TEST(ConvolutionWorkspace, OfThreeDimensionsIsEstimated) {
   EXPECT_FALSE(convolution_workspace(convolution).measured);
 }
 
-TEST(Convolution, KeyNamesWhatDecides) {
+TEST(Convolution, KeyContainsRelevantProperties) {
   Convolution convolution = square(kFloat, 8, 64, 56, 128, 3, 2, 1);
   EXPECT_EQ(layer_key(convolution), "float nchw 64 56 56 128 3 3 2 2 1 1 1 1 1");
   convolution.filter[1] = 4;

@@ -158,7 +158,7 @@ TEST(DeviceMemory, OfExpandableSegmentsGoesThroughADescriptor) {
 }
 
 // As the CUDA C++ Programming Guide describes the variable.
-TEST(VisibleDevices, AreThoseThatTheVariableNames) {
+TEST(VisibleDevices, AreNamedByTheVariable) {
   using Devices = std::vector<int>;
   EXPECT_EQ(parse_visible_devices("0,1,2", 4), (Devices{0, 1, 2}));
   EXPECT_EQ(parse_visible_devices("3, 1", 4), (Devices{3, 1}));

@@ -147,11 +147,11 @@ std::size_t compare(const Program& program) {
 // Beside the context, the driver mapped this much of the device: 8 MiB and 0x41000 bytes are the buffer of printf().
 constexpr std::size_t kRestOfPrintfBuffer = 0x41000;
 
-TEST(DriverMemory, LiesWhereItDidInALlama) {
+TEST(DriverMemory, MatchesAddressesOfALlama) {
   EXPECT_EQ(compare(llama()), 250 * std::size_t{kMebibyte} + kRestOfPrintfBuffer);
 }
 
-TEST(DriverMemory, LiesWhereItDidInGpt2) {
+TEST(DriverMemory, MatchesAddressesOfGpt2) {
   EXPECT_EQ(compare(gpt2()), 234 * std::size_t{kMebibyte} + kRestOfPrintfBuffer);
 }
 

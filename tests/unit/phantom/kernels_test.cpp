@@ -108,7 +108,7 @@ TEST(Kernels, DynamicSharedMemoryHasToBeAllowed) {
   EXPECT_FALSE(available_dynamic_shared(&kHost, 33, 32));
 }
 
-TEST(Kernels, AreSmallWhereTheirCodeIsNotKnown) {
+TEST(Kernels, UnknownCodeCountsAsSmallKernel) {
   const char host = 0;
   EXPECT_EQ(kernel_attributes(&host).registers, 32);
   EXPECT_EQ(kernel_attributes(&host).binary_version, 90);
@@ -126,7 +126,7 @@ TEST(FatBinary, TheCodeThatTheDriverWouldChoose) {
   EXPECT_FALSE(choose_code(&wrapper, 7, 5));
 }
 
-TEST(FatBinary, IsReadNoFurtherThanItSays) {
+TEST(FatBinary, IsNotReadPastItsSize) {
   std::string bytes = contents("zstd.fatbin");
   for (std::uint64_t length = 0; length + 16 < bytes.size(); ++length) {
     bytes.replace(8, sizeof length, reinterpret_cast<const char*>(&length), sizeof length);
@@ -178,7 +178,7 @@ TEST(Cubin, OfCuda12) {
   EXPECT_EQ(kernel.barriers, 1);
 }
 
-TEST(Cubin, IsReadNoFurtherThanItsEnd) {
+TEST(Cubin, IsNotReadPastItsEnd) {
   const std::string file = contents("cuda12.cubin");
   for (std::size_t length = 0; length < file.size(); length += 7)
     (void)read_cubin(std::string(file, 0, length));  // a sanitizer detects a read past it

@@ -94,7 +94,7 @@ class OccupancyOfNvidia : public ::testing::TestWithParam<Limits> {
   }
 };
 
-TEST_P(OccupancyOfNvidia, IsOurs) {
+TEST_P(OccupancyOfNvidia, EqualsOccupancyHeader) {
   if (!blocks({}, 32, 0)) GTEST_SKIP() << "cuda_occupancy.h does not know this GPU";
   const Profile gpu = profile();
   for (const int registers : {1, 16, 32, 33, 40, 63, 64, 65, 72, 96, 127, 128, 168, 200, 255})

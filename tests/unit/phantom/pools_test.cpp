@@ -42,7 +42,7 @@ TEST(Pools, GrowByChunksAndGiveThemBack) {
   EXPECT_EQ(attribute(kUsedHigh), 0);
 }
 
-TEST(Pools, KeepWhatIsBelowTheThreshold) {
+TEST(Pools, KeepMemoryBelowTheThreshold) {
   set_attribute(kThreshold, UINT64_MAX);
   void* const pointer = allocate_from_pool(default_pool(0), 3 * kChunk);
   EXPECT_TRUE(free_to_pool(pointer));

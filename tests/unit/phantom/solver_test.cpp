@@ -134,7 +134,7 @@ TEST(Cusolver, WorkspacesAreAsMeasured) {
 }
 
 // Sizes, types and shapes without a measurement, or for which a formula is not exact.
-TEST(Cusolver, WhatWasNotMeasuredIsCounted) {
+TEST(Cusolver, UnmeasuredCallsAreCounted) {
   const std::uint64_t before = estimates();
   EXPECT_NEAR(static_cast<double>(eigenvalues(100, kFloat64)), 1379416, 64);  // measured, but not equal to the formula
   EXPECT_EQ(estimates(), before + 1);

@@ -43,7 +43,7 @@ class StandinsTest : public ::testing::Test {
   testing::TemporaryFolder folder_;
 };
 
-TEST_F(StandinsTest, TheLoaderTakesThemAndTheirFunctionsDoAsTheyWereWritten) {
+TEST_F(StandinsTest, LoadAndBehaveAsWritten) {
   void* const phantom = open("libtidemark_phantom.so");
   ASSERT_NE(phantom, nullptr) << dlerror();
   void* const library = open("libcudart.so.13");
@@ -86,7 +86,7 @@ TEST_F(StandinsTest, NamesAreInAsManyBucketsAsThereAreSymbols) {
   for (const auto& function : many.functions) EXPECT_NE(dlsym(library, function.name.c_str()), nullptr);
 }
 
-TEST_F(StandinsTest, TheLinkerTakesThemAndAProgramFindsTheirVersions) {
+TEST_F(StandinsTest, LinkWithTheirVersions) {
   folder_.write("main.c",
                 "int cudaSucceeds(void); int ncclX(void); int main(void) { return cudaSucceeds() + ncclX(); }");
   ASSERT_EQ(run("cc -o program main.c ./libcudart.so.13 ./libnccl.so.2 -Wl,-rpath,. -Wl,-rpath-link,."), 0);
@@ -118,7 +118,7 @@ TEST_F(StandinsTest, HaveTheVersionsThatPyTorchWasLinkedWith) {
 }
 
 // A file may claim four billion needed versions, with the next at the place of this one.
-TEST_F(StandinsTest, VersionsThatLeadBackComeToAnEnd) {
+TEST_F(StandinsTest, CyclicVersionsEnd) {
   folder_.write("torch.c", "int cudaSucceeds(void); int f(void) { return cudaSucceeds(); }");
   ASSERT_EQ(run("mkdir -p torch/lib standins && cc -shared -fPIC -o torch/lib/libtorch_cuda.so torch.c "
                 "./libcudart.so.13 -Wl,-rpath-link,."),

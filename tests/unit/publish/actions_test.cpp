@@ -53,7 +53,7 @@ TEST(RateLimit, LetsTheSameThroughOnceAnInterval) {
   EXPECT_FALSE(limit.allow("0 critical", start + 119s));
 }
 
-TEST(OnRisk, IsToldOfRisesFromItsLevelOn) {
+TEST(OnRisk, IsCalledForRisesFromItsLevelOn) {
   std::vector<RiskLevel> told;
   const RiskListener listener = on_risk(RiskLevel::high, [&](const RiskChange& one) { told.push_back(one.now.level); });
   listener(change(RiskLevel::low, RiskLevel::medium));
@@ -137,7 +137,7 @@ TEST_F(RiskActionsTest, RunOnceForADeviceAndLevel) {
   EXPECT_TRUE(problems_.empty());
 }
 
-TEST_F(RiskActionsTest, OneThatHangsDelaysNoOther) {
+TEST_F(RiskActionsTest, HangingActionDelaysNoOther) {
   const std::string file = folder_.at("file");
   {
     RiskActions actions(options({{RiskLevel::high, "until [ -e " + file + " ]; do sleep 0.01; done", ""},

@@ -92,7 +92,7 @@ class HistoryTest : public ::testing::Test {
   std::vector<std::string> problems_;
 };
 
-TEST_F(HistoryTest, WhatWasWrittenIsRead) {
+TEST_F(HistoryTest, WrittenDataIsRead) {
   write_some();
   const auto history = read();
   ASSERT_TRUE(history.ok()) << history.error().message;
@@ -122,7 +122,7 @@ TEST_F(HistoryTest, WhatWasWrittenIsRead) {
 }
 
 // Read every other second, as if reading took long; one of the samples in between is the highest.
-TEST_F(HistoryTest, SamplesBetweenTwoLooksAreAllOfIt) {
+TEST_F(HistoryTest, IncludesAllSamplesBetweenReads) {
   {
     HistoryWriter writer(options());
     MachineState state = machine();
@@ -171,7 +171,7 @@ TEST_F(HistoryTest, RecordedPeaksAreThoseOfTheirSample) {
   EXPECT_THAT(high, ElementsAre(510, 100, 100, 610, 100, 100, 710, 100, 900));
 }
 
-TEST_F(HistoryTest, RecordedPeaksRaiseARowThatHasBeenHandedOn) {
+TEST_F(HistoryTest, RecordedPeaksRaiseAPassedRow) {
   HistoryCollector collector;
   MachineState state = machine();
   sample(state, kSecond, 100);
@@ -296,7 +296,7 @@ TEST_F(RetentionTest, OldPointsAreJoined) {
   EXPECT_THAT(points(), ElementsAre("600000 70 20 3", "600000 50 20 5", "600000 9 9 1"));
 }
 
-TEST_F(RetentionTest, WhatIsTooOldIsRemovedWithItsSeries) {
+TEST_F(RetentionTest, OldPointsAreRemovedWithTheirSeries) {
   add(10, 1, 1, 1);
   add(40LL * 24 * 3600, 2, 2, 1, 2);
   database_->execute("INSERT INTO risks VALUES(0, 'GPU-1', '0', 'low', 'high', '{}')");
@@ -380,7 +380,7 @@ TEST_F(HistoryTest, AJournalHasNoOtherFileDeleted) {
   EXPECT_THAT(problems_[0], HasSubstr("history.db-journal names " + kept));
 }
 
-TEST_F(HistoryTest, NobodyWaitsForAFifoBesideIt) {
+TEST_F(HistoryTest, FifoBesideItDoesNotBlock) {
   write_some();
   for (const char* const suffix : {"-journal", "-wal"}) {
     ASSERT_EQ(::mkfifo((path_ + suffix).c_str(), 0600), 0);
@@ -435,7 +435,7 @@ TEST_F(HistoryTest, DamageWithinIsFoundWhenReading) {
   EXPECT_EQ(bytes(), before);
 }
 
-TEST_F(HistoryTest, TimesThatCannotBe) {
+TEST_F(HistoryTest, ImpossibleTimes) {
   write_some();
   DatabaseError error;
   Database::open(path_, DatabaseUse::write, error)
@@ -449,7 +449,7 @@ TEST_F(HistoryTest, TimesThatCannotBe) {
   EXPECT_LE(history->devices[0].last_ms, 9'000'000'000'000);
 }
 
-TEST_F(HistoryTest, ALockedFileIsSaid) {
+TEST_F(HistoryTest, LockedFileIsReported) {
   write_some();
   sqlite3* other = nullptr;
   ASSERT_EQ(sqlite3_open(path_.c_str(), &other), SQLITE_OK);
@@ -460,7 +460,7 @@ TEST_F(HistoryTest, ALockedFileIsSaid) {
   EXPECT_THAT(problems_[0], HasSubstr("another program has it locked"));
 }
 
-TEST_F(HistoryTest, AFullDiskIsSaid) {
+TEST_F(HistoryTest, FullDiskIsReported) {
   std::filesystem::create_symlink("/dev/full", path_);
   write_some();
   EXPECT_EQ(problems_.size(), 1U);

@@ -47,7 +47,7 @@ TEST(Prometheus, TextIsEscaped) {
   EXPECT_THAT(page, HasSubstr("a{name=\"back\\\\slash \\\"quote\\\"\\nline\"} 1\n"));
 }
 
-TEST(Prometheus, BytesThatAreNoTextAreReplaced) {
+TEST(Prometheus, InvalidUtf8IsReplaced) {
   EXPECT_EQ(valid_utf8("a\xff\x80z"), "a\xef\xbf\xbd\xef\xbf\xbdz");
   EXPECT_EQ(valid_utf8("\xc3\xa9\xe2\x82"), "\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd");  // é, and the beginning of a €
   EXPECT_THAT(page_of(kBytes, {{"name", "\xf0"}}, std::int64_t{1}), HasSubstr("name=\"\xef\xbf\xbd\""));
@@ -59,7 +59,7 @@ TEST(Prometheus, NamesDoNotControlATerminal) {
   EXPECT_THAT(page, HasSubstr("name=\"?]0;title?? ? \xc2\xa0 \xc3\xa9?end\xef\xbf\xbd\""));
 }
 
-TEST(Prometheus, NumbersThatAreNone) {
+TEST(Prometheus, NonFiniteNumbers) {
   const MetricFamily gauge{"g", "s", Instrument::gauge, ""};
   EXPECT_THAT(page_of(gauge, {}, 0.25), HasSubstr("\ng_seconds 0.25\n"));
   EXPECT_THAT(page_of(gauge, {}, 1e300 * 1e300), HasSubstr("\ng_seconds +Inf\n"));
@@ -84,7 +84,7 @@ WatchedDevice gpu(const std::string& key) {
   return device;
 }
 
-TEST(Metrics, TimesAreThoseOfTheClockAsItIs) {
+TEST(Metrics, TimesUseTheCurrentClock) {
   MachineState state;
   state.began_wall_ns = 1000;
   state.now_ns = 5;
@@ -115,7 +115,7 @@ TEST(Metrics, OfAGpu) {
   EXPECT_THAT(page, Not(HasSubstr("cgroup")));
 }
 
-TEST(Metrics, OfALostGpuItsStateAndPeakAreLeft) {
+TEST(Metrics, LostGpuKeepsStateAndPeak) {
   MachineState state;
   state.devices.push_back(gpu("0"));
   state.devices.front().lost = "GPU 0: fell off the bus";
@@ -169,7 +169,7 @@ TEST(Metrics, OfRecordedProcesses) {
                               "train.py\"} 5\n"));
 }
 
-TEST(Metrics, OfNoProcessWhoseRecordingCannotBeRead) {
+TEST(Metrics, ExcludeUnreadableRecordings) {
   RecordedProcess process;
   process.recording.pid = 42;
   process.devices.emplace_back().allocated_bytes = 7;

@@ -34,7 +34,7 @@ std::shared_ptr<const MetricSet> some_metrics() {
 }
 
 // opentelemetry/proto/metrics/v1/metrics.proto, in the JSON of the protocol: 64-bit integers are strings.
-TEST(Otlp, JsonIsThatOfTheProtocol) {
+TEST(Otlp, JsonFollowsTheProtocol) {
   const json request = json::parse(otlp_json(*some_metrics(), {{{"service.name", "tidemark"}}, "1.2"}));
   const json& from = request["resourceMetrics"][0];
   EXPECT_EQ(from["resource"]["attributes"],
@@ -52,7 +52,7 @@ TEST(Otlp, JsonIsThatOfTheProtocol) {
     {"attributes": [], "asDouble": 0.25, "timeUnixNano": "1700000000123456789"}]})"));
 }
 
-TEST(Otlp, ResourceSaysWhoMeasured) {
+TEST(Otlp, ResourceHasItsSource) {
   const OtlpResource resource = otlp_resource("9");
   EXPECT_EQ(resource.attributes[0].second, "tidemark");
   EXPECT_FALSE(resource.attributes[3].second.empty());
@@ -104,7 +104,7 @@ TEST_F(OtlpPushTest, ReachesACollector) {
   EXPECT_TRUE(problems_.empty());
 }
 
-TEST_F(OtlpPushTest, WhatIsRefusedForNowIsTriedAgain) {
+TEST_F(OtlpPushTest, TemporaryFailuresAreRetried) {
   HttpReceiver receiver([](std::size_t number) { return number == 0 ? "503 Busy\r\nRetry-After: 0" : "200 OK"; });
   std::uint64_t dropped = 1;
   {
@@ -120,7 +120,7 @@ TEST_F(OtlpPushTest, WhatIsRefusedForNowIsTriedAgain) {
   EXPECT_THAT(problems_[1], HasSubstr("takes metrics again"));
 }
 
-TEST_F(OtlpPushTest, WhatIsRefusedForGoodIsDroppedAndCounted) {
+TEST_F(OtlpPushTest, PermanentFailuresAreDroppedAndCounted) {
   HttpReceiver receiver([](std::size_t) { return "400 Bad Request"; });
   OtlpPush push(receiver.url(), otlp_resource("1"), keep());
   push.push(some_metrics());
@@ -130,7 +130,7 @@ TEST_F(OtlpPushTest, WhatIsRefusedForGoodIsDroppedAndCounted) {
   EXPECT_EQ(push.dropped(), 2U);
 }
 
-TEST_F(OtlpPushTest, WithoutACollectorNothingWaitsAndTheEndComesSoon) {
+TEST_F(OtlpPushTest, WithoutCollectorNothingBlocks) {
   OtlpPush push("http://127.0.0.1:1", otlp_resource("1"), keep());
   for (int count = 0; count < 40; ++count) push.push(some_metrics());
   EXPECT_GE(push.dropped(), 7U);  // one in progress, 32 waiting

@@ -24,7 +24,7 @@ std::uint64_t texels(std::size_t width, std::size_t height, std::size_t depth, u
   return bytes_of({width, height, depth, kFloat, 1, flags}, levels).value() / 4;
 }
 
-TEST(ArraySize, ExtentsThatAreNotThere) {
+TEST(ArraySize, MissingExtents) {
   EXPECT_EQ(texels(100, 0, 0), 100U);
   EXPECT_EQ(texels(100, 20, 0), 2000U);
   EXPECT_EQ(texels(100, 20, 3), 6000U);
@@ -47,7 +47,7 @@ TEST(ArraySize, Levels) {
 }
 
 // cuMipmappedArrayCreate limits them to 1 + floor(log2(the longest extent)).
-TEST(ArraySize, LevelsThatCannotBe) {
+TEST(ArraySize, ImpossibleLevels) {
   EXPECT_EQ(texels(8, 4, 0, 0, 100), 32U + 8 + 2 + 1);
   EXPECT_EQ(texels(8, 4, 0, 0, 0), 32U);
   EXPECT_EQ(texels(1, 1, 100, kLayered, 5), 100U);

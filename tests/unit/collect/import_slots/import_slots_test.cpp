@@ -148,7 +148,7 @@ INSTANTIATE_TEST_SUITE_P(ImportSlots, OneLibraryTest,
                                            std::pair("libslots_lazy.so", SLOTS_lazy),
                                            std::pair("libslots_no_plt.so", SLOTS_no_plt)));
 
-TEST(ImportSlots, OnlyLooksUpWhatHasNoReplacement) {
+TEST(ImportSlots, OnlyLooksUpImportsWithoutReplacement) {
   void* provider = open_library(SLOTS_provider);
   const Function call = function(open_library(SLOTS_lazy), "call_one");
   std::atomic<void*> known = nullptr;
@@ -162,7 +162,7 @@ TEST(ImportSlots, OnlyLooksUpWhatHasNoReplacement) {
   EXPECT_EQ(arrivals(call, 50), 0);
 }
 
-TEST(ImportSlots, LeavesAloneWhatNobodyDefines) {
+TEST(ImportSlots, IgnoresUndefinedSymbols) {
   void* original = nullptr;
   EXPECT_EQ(patch_import_slots("slots_no_such_function", reinterpret_cast<void*>(replacement_one), &original), 0u);
   EXPECT_EQ(original, nullptr);

@@ -40,7 +40,7 @@ class RedirectDefinition : public ::testing::TestWithParam<const char*> {
   void* original_ = nullptr;
 };
 
-TEST_P(RedirectDefinition, IsWhatALookUpFinds) {
+TEST_P(RedirectDefinition, LookUpFindsReplacement) {
   ASSERT_NE(library_, nullptr) << dlerror();
   const Function before = look_up("slots_add_one");
   ASSERT_EQ(before(4), 5);
@@ -68,7 +68,7 @@ TEST_P(RedirectDefinition, IsWhatALookUpFinds) {
   EXPECT_EQ(reinterpret_cast<Function>(original_), before);
 }
 
-TEST_P(RedirectDefinition, LeavesAloneWhatIsNotDefined) {
+TEST_P(RedirectDefinition, IgnoresUndefinedSymbols) {
   EXPECT_FALSE(redirect("slots_no_such_function"));
   EXPECT_EQ(original_, nullptr);
 }

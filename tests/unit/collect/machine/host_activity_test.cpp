@@ -38,7 +38,7 @@ TEST(HostActivity, CountsBusyProcessorsAndTheNetwork) {
   EXPECT_EQ(cpu_percent(now, before), std::nullopt);
 }
 
-TEST(HostActivity, WhatTheKernelDoesNotSayIsUnknown) {
+TEST(HostActivity, MissingValuesAreUnknown) {
   const testing::TemporaryFolder root;
   const HostActivity nothing = read_host_activity(root.at("nowhere"), root.path());
   EXPECT_EQ(nothing.cpu_total_ticks, std::nullopt);
@@ -52,7 +52,7 @@ TEST(HostActivity, WhatTheKernelDoesNotSayIsUnknown) {
   EXPECT_EQ(cut.sent_bytes, std::nullopt);
 }
 
-TEST(HostActivity, TheDiskIsTheOneOfThePath) {
+TEST(HostActivity, DiskIsThatOfThePath) {
   const testing::TemporaryFolder folder;
   struct statvfs space {};
   ASSERT_EQ(::statvfs(folder.path().c_str(), &space), 0);

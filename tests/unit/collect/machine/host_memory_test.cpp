@@ -159,7 +159,7 @@ TEST(Cgroup, HierarchyFromBeforeTheNamespace) {
   EXPECT_FALSE(Cgroup::of_this_process(folder.path()));
 }
 
-TEST(Cgroup, GroupWithoutFilesSaysNothing) {
+TEST(Cgroup, GroupWithoutFilesIsUnknown) {
   const TemporaryFolder folder;
   folder.write("proc/self/cgroup", "0::/\n");
   folder.write("proc/self/mountinfo", "33 22 0:27 / /cg rw - cgroup2 cgroup2 rw\n");

@@ -36,7 +36,7 @@ TEST(KernelLog, OtherLines) {
   EXPECT_FALSE(parse_kill("Out of memory: Killed process python"));
 }
 
-TEST(KernelLog, ThatIsNotThere) {
+TEST(KernelLog, Missing) {
   const TemporaryFolder folder;
   KernelLog log(folder.path());
   EXPECT_FALSE(log.readable());

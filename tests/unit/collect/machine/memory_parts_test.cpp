@@ -51,7 +51,7 @@ TEST(MemoryParts, OfAGroupOfVersion1) {
   EXPECT_EQ(group.events(), events);
 }
 
-TEST(MemoryParts, OfAGroupThatSaysNothing) {
+TEST(MemoryParts, UnknownForGroupWithoutFiles) {
   const TemporaryFolder folder;
   const Cgroup group = group_in(folder, "cgroup2", "rw");
   EXPECT_EQ(group.parts(), MemoryParts());
@@ -73,7 +73,7 @@ TEST(MemoryParts, OfTheMachine) {
   EXPECT_EQ(read_machine_memory(folder.at("nowhere")).parts, MemoryParts());
 }
 
-TEST(MemoryParts, OfThisMachineAddUpToAboutWhatIsUsed) {
+TEST(MemoryParts, OfThisMachineAddUpToUsedMemory) {
   const MachineReading reading = read_machine_memory();
   if (!reading.parts.anon_bytes) GTEST_SKIP() << "/proc/meminfo does not say";
   const MemoryParts& parts = reading.parts;

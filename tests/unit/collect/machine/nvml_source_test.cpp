@@ -41,7 +41,7 @@ TEST(NvmlSource, DriverThatDoesNotStart) {
   EXPECT_THAT(open_with(R"({"init": 999})").problem, HasSubstr("NVML: scripted error (999)"));
 }
 
-TEST(NvmlSource, LibraryThatIsNoNvml) {
+TEST(NvmlSource, LibraryWithoutNvmlFunctions) {
   const OpenedSource opened = open_nvml_source({"", "libc.so.6"});
   EXPECT_EQ(opened.source, nullptr);
 }
@@ -53,7 +53,7 @@ TEST(NvmlSource, DriverOnOneLine) {
   EXPECT_TRUE(opened.source->devices().empty());
 }
 
-TEST(NvmlSource, GpuThatDoesNotEvenGiveAHandle) {
+TEST(NvmlSource, GpuWithoutHandle) {
   const OpenedSource opened = open_with(
       R"({"devices": [{"uuid": "GPU-1", "returns": {"nvmlDeviceGetHandleByIndex_v2": 15}}, {"uuid": "GPU-2"}]})");
   ASSERT_NE(opened.source, nullptr);

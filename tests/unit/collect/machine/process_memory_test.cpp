@@ -32,7 +32,7 @@ TEST(ProcessMemory, FromItsMappings) {
   EXPECT_EQ(walked_pages(11, folder.path()).pss_bytes, std::nullopt);
 }
 
-TEST(ProcessMemory, GrowsByWhatThisProcessTouches) {
+TEST(ProcessMemory, GrowsWithTouchedPages) {
   const ProcessPages before = resident_pages(::getpid());
   if (!before.anon_bytes) GTEST_SKIP() << "/proc/self/status does not say";
   constexpr std::size_t kBytes = 64 * kMiB;

@@ -49,7 +49,7 @@ TEST(ProcessNames, OnTheHost) {
   EXPECT_EQ(named(13, proc.root()).kind, ProcessKind::ended);
 }
 
-TEST(ProcessNames, InAContainerOnlyThoseThatHaveTheGpuOpen) {
+TEST(ProcessNames, InAContainerOnlyProcessesWithOpenGpu) {
   const FakeProc proc("pid:[4026532000]");
   EXPECT_EQ(named(10, proc.root()).name, "python3 train.py");
   EXPECT_EQ(named(11, proc.root()).kind, ProcessKind::other_namespace) << "the host's 11 is not the 11 here";

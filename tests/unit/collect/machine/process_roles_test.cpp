@@ -83,7 +83,7 @@ TEST_F(ProcessRolesTest, RanksAndTheirLauncher) {
   EXPECT_EQ(of(13).role, ProcessRole::main) << "a rank that is no number";
 }
 
-TEST_F(ProcessRolesTest, AWorkerIsKnownOnceItHasNamedItself) {
+TEST_F(ProcessRolesTest, WorkerIsRecognizedByItsThreadName) {
   const std::string main = "python\0train.py\0"s;
   add(11, 1, main);
   add(20, 11, main);
@@ -95,14 +95,14 @@ TEST_F(ProcessRolesTest, AWorkerIsKnownOnceItHasNamedItself) {
   EXPECT_EQ(of(20).role, ProcessRole::data_worker);
 }
 
-TEST_F(ProcessRolesTest, AWorkerWhoseParentWasKilledIsStillOne) {
+TEST_F(ProcessRolesTest, WorkerOfKilledParentKeepsItsRole) {
   add(20, 1, "python\0train.py\0"s, "pt_data_worker");
   ProcessRoles roles(folder_.path());
   roles.fill_in(job_);
   EXPECT_EQ(of(20).role, ProcessRole::data_worker);
 }
 
-TEST_F(ProcessRolesTest, AnotherProcessWithThePidOfOneThatEnded) {
+TEST_F(ProcessRolesTest, ReusedPidIsAnotherProcess) {
   add(11, 1, "python\0train.py\0"s);
   ProcessRoles roles(folder_.path());
   roles.fill_in(job_);
@@ -113,7 +113,7 @@ TEST_F(ProcessRolesTest, AnotherProcessWithThePidOfOneThatEnded) {
   EXPECT_EQ(of(11).name, "bash");
 }
 
-TEST_F(ProcessRolesTest, OneThatIsGoneIsNothing) {
+TEST_F(ProcessRolesTest, GoneProcessHasNoRole) {
   job_.emplace_back().pid = 99;
   ProcessRoles roles(folder_.path());
   roles.fill_in(job_);

@@ -24,7 +24,7 @@ TEST(ProcessTree, FromTheKernelsLists) {
   EXPECT_THAT(descendants_of(99, folder.path()), IsEmpty());
 }
 
-TEST(ProcessTree, FromParentsWhereThereAreNoLists) {
+TEST(ProcessTree, FromParentsWithoutChildLists) {
   const TemporaryFolder folder;
   folder.write("proc/10/stat", "10 (tidemark) S 1 10 10 0");
   folder.write("proc/11/stat", "11 (a) b ) c) S 10 11 11 0");

@@ -51,7 +51,7 @@ TEST(VisibleDevices, None) {
   }
 }
 
-TEST(VisibleDevices, UnlikeDevicesAreNotNumberedAsTheBusIs) {
+TEST(VisibleDevices, DifferentModelsAreNotNumberedByBus) {
   const std::vector<DeviceInfo> devices = {gpu(0, "T4", "GPU-aaaa"), gpu(1, "H100", "GPU-bbbb")};
   const VisibleDevices unknown = apply_cuda_visibility(devices, std::nullopt, std::nullopt);
   EXPECT_EQ(unknown.ordinals, (Ordinals{kNone, kNone})) << "CUDA calls the faster one 0, and which is that?";
@@ -72,7 +72,7 @@ TEST(VisibleDevices, OfAGpuInMigModeTheFirstInstance) {
   EXPECT_EQ(ordinals(devices, "MIG-2"), (Ordinals{kNone, kNone, 0}));
 }
 
-TEST(VisibleDevices, OtherVendorsAreNotCudas) {
+TEST(VisibleDevices, OtherVendorsAreNotVisibleToCuda) {
   std::vector<DeviceInfo> devices = {gpu(0, "MI300X", "1"), gpu(0, "H100", "GPU-aaaa")};
   devices[0].vendor = "amd";
   EXPECT_EQ(ordinals(devices, std::nullopt), (Ordinals{kNone, 0}));

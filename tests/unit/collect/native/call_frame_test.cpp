@@ -102,7 +102,7 @@ TEST(CallFrame, IgnoresOtherRegistersAndArgumentSizes) {
   expect_cfa(0, {0x83, 3, 0x8C, 4, 0x2E, 32, 0x00, 0xC3}, 7, 8);
 }
 
-TEST(CallFrame, ACfaExpressionIsReplacedAsAWholeOnly) {
+TEST(CallFrame, CfaExpressionIsReplacedOnlyAsAWhole) {
   const auto rules = rules_at(0, {0x0F, 3, 0x76, 0x78, 0x06});
   ASSERT_TRUE(rules.has_value());
   EXPECT_TRUE(rules->cfa_is_expression);

@@ -85,7 +85,7 @@ TEST(EhFrame, KnowsSignalFramesAndSkipsPersonalities) {
   EXPECT_EQ(kBase + frame.fde_instructions.begin, 0x1004Du);  // after the 4 bytes of the LSDA pointer
 }
 
-TEST(EhFrame, TruncationAnywhereIsNeverADescriptionAndNeverReadsOn) {
+TEST(EhFrame, TruncatedSectionsAreRefused) {
   const Bytes bytes = section();
   for (std::size_t size = 0; size < bytes.data.size(); ++size) {
     // A separate copy, so that a sanitizer sees a read past the end.
@@ -100,7 +100,7 @@ TEST(EhFrame, TruncationAnywhereIsNeverADescriptionAndNeverReadsOn) {
   }
 }
 
-TEST(EhFrame, RefusesWhatItDoesNotKnow) {
+TEST(EhFrame, RefusesUnknownFormats) {
   const auto changed = [](std::size_t at, int value) {
     Bytes bytes = section();
     bytes.data[at] = static_cast<std::byte>(value);

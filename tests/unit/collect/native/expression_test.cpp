@@ -60,7 +60,7 @@ TEST(Expression, SumsWithARegister) {
   expect_value({0x77, 40, 0x38, 0x1C}, Base::stack_pointer, false, 32);
 }
 
-TEST(Expression, RefusesWhatHasNotThatForm) {
+TEST(Expression, RefusesOtherForms) {
   EXPECT_FALSE(evaluate({}).has_value());
   EXPECT_FALSE(evaluate({0x22}).has_value());                       // nothing to add
   EXPECT_FALSE(evaluate({0x30, 0x31}).has_value());                 // two values left

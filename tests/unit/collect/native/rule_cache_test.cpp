@@ -17,7 +17,7 @@ std::uint32_t rule_of(std::uint64_t pc) {
   return static_cast<std::uint32_t>((pc * 2654435761u >> 7) & ((1u << kRuleBits) - 1)) | 1u;
 }
 
-TEST(RuleCache, FindsWhatWasInserted) {
+TEST(RuleCache, FindsInsertedRules) {
   const auto cache = std::make_unique<RuleCache>();
   for (const std::uint64_t pc : {std::uint64_t{4096}, std::uint64_t{0x555555555000}, kUserAddresses - 1}) {
     EXPECT_EQ(cache->find(pc), 0u);

@@ -65,7 +65,7 @@ TEST(UnwindRule, OutermostFrameEndsTheWalk) {
   EXPECT_EQ(of(rules).kind, RuleKind::end);
 }
 
-TEST(UnwindRule, WhatNeedsOtherRegistersEndsTheWalk) {
+TEST(UnwindRule, RulesWithOtherRegistersEndTheWalk) {
   FrameRules by_r10 = ordinary();
   by_r10.cfa_register = 10;
   EXPECT_EQ(of(by_r10).kind, RuleKind::end);

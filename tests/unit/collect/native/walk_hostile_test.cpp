@@ -10,7 +10,7 @@
 namespace tidemark::process {
 namespace {
 
-TEST(NativeWalkHostile, NoStackMakesItReadElsewhere) {
+TEST(NativeWalkHostile, NeverReadsOutsideTheStack) {
   const GuardedStack stack;
   const auto code = real_addresses();
   StackWords words(stack, code, 7);

@@ -131,7 +131,7 @@ TEST(WalkMemo, TellsStopsApart) {
   EXPECT_EQ(memo.known, 4u);
 }
 
-TEST(WalkMemo, KeepsThatAWalkWasCut) {
+TEST(WalkMemo, KeepsTruncation) {
   CheckedMemo memo;
   const NativeContext context = native_caller_context();
   for (int i = 0; i < 2; ++i) memo.check(context, 0, 0, 2);

@@ -116,7 +116,7 @@ void in_recursion(Visit check) {
   EXPECT_FALSE(exact.truncated);
 }
 
-TEST(NativeWalk, CutsAtTheCapacityAndSaysSo) {
+TEST(NativeWalk, TruncatesAtTheCapacity) {
   in_recursion(check_capacities);
 }
 

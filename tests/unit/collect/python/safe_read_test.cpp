@@ -54,7 +54,7 @@ TEST(SafeRead, TellsReadableFromUnreadable) {
   EXPECT_EQ(check_reads(), 0);
 }
 
-TEST(SafeRead, WorksWhereTheSystemCallIsForbidden) {
+TEST(SafeRead, WorksIfSystemCallIsForbidden) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) {

@@ -74,7 +74,7 @@ TEST_F(AllocatorSegmentsTest, MemoryOfAnotherProcessIsNotReservedHere) {
 }
 
 // Segments from before recording began, or of an allocator that does not report (PYTORCH_NO_CUDA_MEMORY_CACHING).
-TEST_F(AllocatorSegmentsTest, WhatIsNotKnownChangesNothing) {
+TEST_F(AllocatorSegmentsTest, UnknownSegmentsAreIgnored) {
   EXPECT_EQ(take(DriverCall::free, -1, 0x1000), "");
   EXPECT_EQ(take(DriverCall::allocate, 0, 0x1000, kSegmentPage), "");
   EXPECT_EQ(take(DriverCall::free, -1, 0x1000), "");

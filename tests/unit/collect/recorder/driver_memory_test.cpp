@@ -43,7 +43,7 @@ class DriverMemoryTest : public ::testing::Test {
   std::uint64_t time_ = 0;
 };
 
-TEST_F(DriverMemoryTest, AFreeKnowsWhatKindOfMemoryItWas) {
+TEST_F(DriverMemoryTest, FreeHasTheKindOfItsMemory) {
   EXPECT_THAT(take(DriverCall::allocate, 1, 100, 4096), ElementsAre("+ cuda-driver:1 100 4096 by 1"));
   EXPECT_THAT(take(DriverCall::allocate_managed, 0, 200, 512), ElementsAre("+ cuda-managed:0 200 512 by 2"));
   EXPECT_THAT(take(DriverCall::allocate_host, -1, 300, 64), ElementsAre("+ cuda-host 300 64 by 3"));
@@ -53,7 +53,7 @@ TEST_F(DriverMemoryTest, AFreeKnowsWhatKindOfMemoryItWas) {
   EXPECT_EQ(memory.unmatched(), 0U);
 }
 
-TEST_F(DriverMemoryTest, CountsWhatWasNotSeenBeingTaken) {
+TEST_F(DriverMemoryTest, CountsFreesOfUnrecordedMemory) {
   EXPECT_THAT(take(DriverCall::free, -1, 1), IsEmpty());
   EXPECT_THAT(take(DriverCall::release, -1, 2), IsEmpty());
   EXPECT_THAT(take(DriverCall::unmap, -1, 3, 4096), IsEmpty());
@@ -69,14 +69,14 @@ TEST_F(DriverMemoryTest, AFreeMayBeOfAPool) {
 }
 
 // As in PyTorch's expandable segments: mapped, released at once, freed when unmapped.
-TEST_F(DriverMemoryTest, AReleasedHandleIsGivenBackWhenNothingIsMappedFromIt) {
+TEST_F(DriverMemoryTest, ReleasedHandleIsFreedAfterLastUnmap) {
   EXPECT_THAT(take(DriverCall::create, 0, 7, 2 << 20), ElementsAre("+ cuda-driver:0 7 2097152 by 1"));
   EXPECT_THAT(take(DriverCall::map, -1, 0x1000000, 2 << 20, 7), IsEmpty());
   EXPECT_THAT(take(DriverCall::release, -1, 7), IsEmpty());
   EXPECT_THAT(take(DriverCall::unmap, -1, 0x1000000, 2 << 20), ElementsAre("- cuda-driver:0 7"));
 }
 
-TEST_F(DriverMemoryTest, AnUnmappedHandleIsGivenBackWhenItsLastReferenceIsReleased) {
+TEST_F(DriverMemoryTest, UnmappedHandleIsFreedAtLastRelease) {
   take(DriverCall::create, 0, 7, 2 << 20);
   take(DriverCall::map, -1, 0x1000000, 2 << 20, 7);
   EXPECT_THAT(take(DriverCall::adopt, -1, 7), IsEmpty());  // cuMemRetainAllocationHandle
@@ -105,12 +105,12 @@ TEST_F(DriverMemoryTest, MemoryOfAnotherProcessIsNotCounted) {
   EXPECT_EQ(memory.unmatched(), 0U);
 }
 
-TEST_F(DriverMemoryTest, PhysicalMemoryOfTheHostIsTheHosts) {
+TEST_F(DriverMemoryTest, PhysicalHostMemoryIsHostMemory) {
   EXPECT_THAT(take(DriverCall::create, -1, 7, 4096), ElementsAre("+ cuda-host 7 4096 by 1"));
   EXPECT_THAT(take(DriverCall::release, -1, 7), ElementsAre("- cuda-host 7"));
 }
 
-TEST_F(DriverMemoryTest, APoolGivesBackWhatItTookLast) {
+TEST_F(DriverMemoryTest, PoolReleasesItsLatestPieces) {
   EXPECT_THAT(take(DriverCall::pool, 0, 1000, 32), ElementsAre("+ cuda-driver:0 1000 32 by 1"));
   EXPECT_THAT(take(DriverCall::pool, 0, 1000, 96), ElementsAre("+ cuda-driver:0 1001 64 by 2"));
   EXPECT_THAT(take(DriverCall::pool, 0, 1000, 96), IsEmpty());
@@ -122,7 +122,7 @@ TEST_F(DriverMemoryTest, APoolGivesBackWhatItTookLast) {
   EXPECT_THAT(take(DriverCall::pool, 0, 1000, 0), IsEmpty());
 }
 
-TEST_F(DriverMemoryTest, AResetGivesBackAllOfTheDevice) {
+TEST_F(DriverMemoryTest, ResetReleasesAllDeviceMemory) {
   take(DriverCall::allocate, 0, 100, 1);
   take(DriverCall::allocate, 1, 200, 1);
   take(DriverCall::allocate_host, -1, 300, 1);

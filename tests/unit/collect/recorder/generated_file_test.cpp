@@ -38,7 +38,7 @@ struct Piece {
   GeneratedComments comments;
 };
 
-TEST(GeneratedComments, NameTheNodesThatABufferIsFor) {
+TEST(GeneratedComments, NameTheNodesOfABuffer) {
   const Piece piece("torch_2_15_cuda_forward");
   EXPECT_EQ(piece.comments.graph, CompiledGraph::forward);
   EXPECT_EQ(piece.nodes("buf0"), "layer_norm");
@@ -79,7 +79,7 @@ TEST(GeneratedComments, OfKernelsThatAllocateThemselves) {
   EXPECT_EQ(comments.nodes.at(3), "x");
 }
 
-TEST(GeneratedComments, OfAnythingElseAreNone) {
+TEST(GeneratedComments, EmptyForOtherFiles) {
   for (const std::string text : {"", "\n\n", "# AOT ID: [", "buf", " = empty_strided", "buf0 = empty_strided; del buf0",
                                  "# Source Nodes: [", "\xFF\xFE buf1 = buf2; del ", "# AOT ID: ['0_sideways']"}) {
     const GeneratedComments comments = generated_comments(text);
@@ -98,7 +98,7 @@ TEST(GeneratedComments, LongListsOfNodesAreCut) {
   EXPECT_TRUE(nodes.ends_with(", \xE2\x80\xA6")) << nodes;
 }
 
-TEST(ReadGeneratedFile, TakesNothingThatIsNoFileOfItsOwn) {
+TEST(ReadGeneratedFile, RefusesOtherThanRegularFiles) {
   const TemporaryFolder folder;
   const std::string pipe = folder.path() + "/pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
@@ -126,7 +126,7 @@ TEST(StackTrace, AsPythonPrintsIt) {
   EXPECT_EQ(frames.back().line, 100U);
 }
 
-TEST(GeneratedFile, FindsWhatALineWasMadeFrom) {
+TEST(GeneratedFile, FindsSourceOfALine) {
   GeneratedFile file({});
   file.add_trace("File \"a.py\", line 1, in f");
   file.add(10, 1);

@@ -39,7 +39,7 @@ TEST(LiveMessage, IsBounded) {
   EXPECT_THAT(message, HasSubstr("\"left_out\":" + std::to_string(1000 - read->size())));
 }
 
-TEST(LiveMessage, TakesNothingForGranted) {
+TEST(LiveMessage, RefusesInvalidMessages) {
   EXPECT_FALSE(parse_live_message("").has_value());
   EXPECT_FALSE(parse_live_message("[1]").has_value());
   EXPECT_FALSE(parse_live_message("{}").has_value());
@@ -80,7 +80,7 @@ class LiveTest : public RecorderTest {
   std::string live_socket;
 };
 
-TEST_F(LiveTest, TellsWhatIsBeingWrittenAndWhenThatChanges) {
+TEST_F(LiveTest, SendsTheListAndItsChanges) {
   struct stat facts {};
   ASSERT_EQ(::stat(live_socket.c_str(), &facts), 0);
   EXPECT_EQ(facts.st_mode & 0777U, 0600U);
@@ -154,7 +154,7 @@ TEST_F(LiveTest, ReadersCanDoNoHarm) {
   EXPECT_EQ(read(folder.at("run.tide")).events.size(), 1U);
 }
 
-TEST_F(LiveTest, ThreadsAreToldOfQuestionsAsLongAsSomebodyReads) {
+TEST_F(LiveTest, RequestsAreSignalledWhileAReaderIsConnected) {
   const RingProcess process(clock(), ring::ticks(clock()));
   hand_over(process);
   RingThread thread(process, 0, 1);
@@ -182,7 +182,7 @@ TEST_F(LiveTest, ThreadsAreToldOfQuestionsAsLongAsSomebodyReads) {
   EXPECT_FALSE(std::filesystem::exists(question)) << "that nobody took away";
 }
 
-TEST_F(LiveTest, AReaderThatNeverReadsHoldsNothingUp) {
+TEST_F(LiveTest, ReaderThatNeverReadsBlocksNothing) {
   LiveRecorder silent = reader();
   for (int number = 0; number < 3; ++number) EXPECT_EQ(run_child(10), 0);
   LiveRecorder good = reader();
@@ -215,7 +215,7 @@ TEST_F(LiveTest, AnotherUserIsRefused) {
   EXPECT_THAT(hear(good, 0), IsEmpty());
 }
 
-TEST_F(LiveTest, WhatIsWrittenComesSoonerWhileSomebodyReads) {
+TEST_F(LiveTest, WritesSoonerWhileAReaderIsConnected) {
   const RingProcess process(clock(), ring::ticks(clock()));
   hand_over(process);
   LiveRecorder good = reader();

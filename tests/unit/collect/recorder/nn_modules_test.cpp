@@ -104,7 +104,7 @@ TEST(NnModules, AnAddressThatIsUsedAgainIsAnotherObject) {
   EXPECT_EQ(orders, 210U);  // 7! / (2! 3! 2!)
 }
 
-TEST(NnModules, AnObjectThatIsNeverNamedGetsNoNameOfAnother) {
+TEST(NnModules, UnnamedObjectGetsNoOtherName) {
   const std::vector<Lane> lanes = {
       {[](History& h) { h.name(0, 10, "first"); }},
       {[](History& h) { h.meet(0); }, [](History& h) { h.meet(1); }},
@@ -116,7 +116,7 @@ TEST(NnModules, AnObjectThatIsNeverNamedGetsNoNameOfAnother) {
   });
 }
 
-TEST(NnModules, TheNameToldLastCounts) {
+TEST(NnModules, LatestNameCounts) {
   const std::vector<Lane> lanes = {
       {[](History& h) { h.meet(0); }},
       {[](History& h) { h.name(0, 20, "model.layer"); }},

@@ -47,7 +47,7 @@ class OomWatchTest : public ::testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(OomWatchTest, SigkillWithACountThatRose) {
+TEST_F(OomWatchTest, SigkillWithRisenCount) {
   OomWatch watch(folder_.path());
   EXPECT_TRUE(watch.take(host({10, 20})).empty());
   Reading parts;
@@ -94,7 +94,7 @@ TEST_F(OomWatchTest, NoVictimWithoutACount) {
   EXPECT_FALSE(watch.ended(30, SIGSEGV, 1));
 }
 
-TEST_F(OomWatchTest, OneThatIsGoneWhenTheCountHadRisen) {
+TEST_F(OomWatchTest, GoneProcessWithRisenCount) {
   OomWatch watch(folder_.path());
   EXPECT_TRUE(watch.take(host({10, 20, 30}, 500)).empty());
   count(6, 10);
@@ -105,7 +105,7 @@ TEST_F(OomWatchTest, OneThatIsGoneWhenTheCountHadRisen) {
   EXPECT_EQ(killed[0].scope, KillScope::unknown) << "the limit was far";
 }
 
-TEST_F(OomWatchTest, AZombieSaysHowItEnded) {
+TEST_F(OomWatchTest, ZombieHasItsSignal) {
   OomWatch watch(folder_.path());
   EXPECT_TRUE(watch.take(host({10, 20})).empty());
   count(6, 10);
@@ -126,7 +126,7 @@ TEST_F(OomWatchTest, WithoutACgroupTheMachinesCountIsNotEnoughWithoutASignal) {
   EXPECT_TRUE(watch.ended(20, SIGKILL, 1));
 }
 
-TEST_F(OomWatchTest, WhatWasHeldBeforeItWasGivenBack) {
+TEST_F(OomWatchTest, MemoryFromBeforeItWasFreed) {
   OomWatch watch(folder_.path());
   EXPECT_TRUE(watch.take(host({20}, 950)).empty());
   Reading late = host({20}, 300);
@@ -208,7 +208,7 @@ TEST_F(OomWatchLogTest, NamesTheVictim) {
   EXPECT_TRUE(watch.ended(20, std::nullopt, 1)) << "nobody can say how it ended";
 }
 
-TEST_F(OomWatchLogTest, AProcessThatEndedOtherwiseIsNoVictim) {
+TEST_F(OomWatchLogTest, OtherExitIsNoVictim) {
   OomWatch watch(folder_.path(), clock_);
   log(10);
   EXPECT_FALSE(watch.ended(10, 0, 1)) << "it exited";
@@ -218,7 +218,7 @@ TEST_F(OomWatchLogTest, AProcessThatEndedOtherwiseIsNoVictim) {
   EXPECT_FALSE(watch.ended(20, SIGSEGV, 3));
 }
 
-TEST_F(OomWatchLogTest, WhatWasLoggedLongAgoIsOfAnotherProcess) {
+TEST_F(OomWatchLogTest, OldLogLinesBelongToAnotherProcess) {
   OomWatch watch(folder_.path(), clock_);
   log(10);
   EXPECT_TRUE(watch.take(host({10, 20})).empty());
@@ -230,7 +230,7 @@ TEST_F(OomWatchLogTest, WhatWasLoggedLongAgoIsOfAnotherProcess) {
   EXPECT_TRUE(watch.ended(20, SIGKILL, 1));
 }
 
-TEST_F(OomWatchTest, WhatWasCountedLongAgoIsOfAnotherProcess) {
+TEST_F(OomWatchTest, OldCountsBelongToAnotherProcess) {
   OomWatch::Clock::time_point now;
   OomWatch watch(folder_.path(), [&] { return now; });
   count(6, 10);

@@ -36,7 +36,7 @@ class OutputFilesTest : public ::testing::Test {
   std::vector<std::unique_ptr<Sink>> open_files;  ///< recordings in progress
 };
 
-TEST_F(OutputFilesTest, TheFirstProcessGetsTheNameAskedForOthersTheirPid) {
+TEST_F(OutputFilesTest, FirstProcessGetsRequestedNameOthersTheirPid) {
   OutputFiles files(folder.at("run.tide"), false);
   EXPECT_EQ(open(files, std::nullopt, 100), "run.tide");
   EXPECT_EQ(open(files, std::nullopt, 101), "run.pid101.tide");

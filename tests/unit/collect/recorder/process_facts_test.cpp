@@ -67,7 +67,7 @@ TEST(ProcessFacts, TorchVersionFromTheLibrarysName) {
   EXPECT_EQ(torch_version(folder.at("usr/lib/libc10.so")), "1.13");
 }
 
-TEST(ProcessFacts, TorchVersionThatNothingTells) {
+TEST(ProcessFacts, UnknownTorchVersion) {
   const TemporaryFolder folder;
   EXPECT_EQ(torch_version(folder.write("lib/libc10.so", "")), "");
   EXPECT_EQ(torch_version(folder.at("nowhere/lib/libc10.so")), "");

@@ -71,7 +71,7 @@ class RecorderDumpsTest : public RecorderTest {
   std::function<std::vector<std::string>(const Dump&)> describe;
 };
 
-TEST_F(RecorderDumpsTest, AProcessThatCalledExecIsAVictimLater) {
+TEST_F(RecorderDumpsTest, ProcessMayBeKilledAfterExec) {
   create();
   start_child(2);
   poll_until([&] { return !recorder->files().empty(); });  // of its first image
@@ -115,7 +115,7 @@ TEST_F(RecorderDumpsTest, AKillWaitsForTheDumpThatIsBeingWritten) {
   EXPECT_TRUE(end(0).empty());
 }
 
-TEST_F(RecorderDumpsTest, ADumpThatSomebodyAsksForIsNotTheOneOfAFailedRequest) {
+TEST_F(RecorderDumpsTest, RequestedDumpDoesNotReplaceOomDump) {
   create();
   const RingProcess process(clock(), ring::ticks(clock()));
   RingThread thread(process, 0, 1);

@@ -105,7 +105,7 @@ class RecorderFaultsTest : public RecorderTest {
   }
 };
 
-TEST_F(RecorderFaultsTest, AFileThatCannotBeWrittenIsSaidOnce) {
+TEST_F(RecorderFaultsTest, UnwritableFileIsReportedOnce) {
   create();
   std::filesystem::remove_all(folder.path());
   const RingProcess process(clock(), ring::ticks(clock()));
@@ -153,7 +153,7 @@ TEST_F(RecorderFaultsTest, CountsProcessesThatHaveNoDescriptorLeft) {
   }
 }
 
-TEST_F(RecorderFaultsTest, WaitsWhereNoConnectionCanBeAccepted) {
+TEST_F(RecorderFaultsTest, WaitsIfNoConnectionCanBeAccepted) {
   create();
   Crowd crowd(1, [this] {
     const RingProcess process(clock(), ring::ticks(clock()));
@@ -174,7 +174,7 @@ TEST_F(RecorderFaultsTest, WaitsWhereNoConnectionCanBeAccepted) {
   crowd.kill();
 }
 
-TEST_F(RecorderFaultsTest, SaysLittleOfManyProcesses) {
+TEST_F(RecorderFaultsTest, LimitsMessagesForManyProcesses) {
   create();
   std::filesystem::remove_all(folder.path());
   std::vector<std::unique_ptr<RingProcess>> processes;
@@ -191,7 +191,7 @@ TEST_F(RecorderFaultsTest, SaysLittleOfManyProcesses) {
       << "and not that no process came";
 }
 
-TEST_F(RecorderFaultsTest, SaysLittleOfManyProcessesThatGoOn) {
+TEST_F(RecorderFaultsTest, LimitsMessagesForManyRunningProcesses) {
   create();
   Crowd crowd(5, [this] {
     const RingProcess process(clock(), ring::ticks(clock()));
@@ -208,7 +208,7 @@ TEST_F(RecorderFaultsTest, SaysLittleOfManyProcessesThatGoOn) {
   EXPECT_EQ(said[3], "more processes still running, whose recordings were ended: 2");
 }
 
-TEST_F(RecorderFaultsTest, SaysWhyAProgramThatLoadsTheCollectorItselfHasNoRecording) {
+TEST_F(RecorderFaultsTest, ReportsWhyManualProgramHasNoRecording) {
   RecorderOptions options;
   options.manual = true;
   auto created = Recorder::create(options, [](const std::string&) {});
@@ -240,7 +240,7 @@ TEST_F(RecorderFaultsTest, RemovesTheFoldersOfKilledRecorders) {
 }
 
 // A file size limit simulates a full disk.
-TEST_F(RecorderFaultsTest, ARecordingThatCannotBeWrittenToTheEndSaysSo) {
+TEST_F(RecorderFaultsTest, IncompleteRecordingIsReported) {
   create();
   const RingProcess process(clock(), ring::ticks(clock()));
   hand_over(process);

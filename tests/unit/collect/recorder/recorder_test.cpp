@@ -70,7 +70,7 @@ TEST_F(RecorderTest, KeepsWhatAKilledProcessCommitted) {
   EXPECT_EQ(read(folder.at("run.tide")).events.size(), 50'000U);
 }
 
-TEST_F(RecorderTest, GoesOnWhateverComesToItsSocket) {
+TEST_F(RecorderTest, SurvivesAnyDataOnItsSocket) {
   create();
   recorder->poll_once({});
   const std::size_t descriptors = open_descriptors();
@@ -127,7 +127,7 @@ TEST_F(RecorderTest, ASecondRingOfAProcessEndsItsFirst) {
   EXPECT_FALSE(read(recorder->files()[1].path).definitions.end->process_exited);
 }
 
-TEST_F(RecorderTest, AProcessThatEndsItsRecordingAndGoesOnHasAWholeOne) {
+TEST_F(RecorderTest, ProcessMayEndItsRecordingAndContinue) {
   create();
   const RingProcess process(clock(), ring::ticks(clock()));
   RingThread thread(process, 0, 1);
@@ -144,7 +144,7 @@ TEST_F(RecorderTest, AProcessThatEndsItsRecordingAndGoesOnHasAWholeOne) {
   EXPECT_THAT(said, IsEmpty());
 }
 
-TEST_F(RecorderTest, SaysWhenAFileReachesItsLimit) {
+TEST_F(RecorderTest, ReportsReachedSizeLimit) {
   create(16 * 1024);
   const RingProcess process(clock(), ring::ticks(clock()));
   hand_over(process);
@@ -162,7 +162,7 @@ TEST_F(RecorderTest, SaysWhenAFileReachesItsLimit) {
 }
 
 // A fast program may be gone before the recorder has read its last records in the rings.
-TEST_F(RecorderTest, SaysSoWhenOnlyTheLastEventsReachTheLimit) {
+TEST_F(RecorderTest, ReportsLimitReachedByLastEvents) {
   create(16 * 1024);
   const RingProcess process(clock(), ring::ticks(clock()));
   hand_over(process);
@@ -178,7 +178,7 @@ TEST_F(RecorderTest, SaysSoWhenOnlyTheLastEventsReachTheLimit) {
   EXPECT_EQ(read(folder.at("run.tide")).lost(QualityId::size_limit), 1U);
 }
 
-TEST_F(RecorderTest, TellsAProcessOfAnotherVersionApart) {
+TEST_F(RecorderTest, ReportsProcessOfAnotherVersion) {
   create();
   const RingProcess process(clock(), ring::ticks(clock()));
   process.shared()->control.version = 99;
@@ -220,7 +220,7 @@ TEST_F(RecorderTest, ItsSocketIsPrivateAndRemovedAtTheEnd) {
   EXPECT_TRUE(std::filesystem::is_empty(sockets.path()));
 }
 
-TEST_F(RecorderTest, SaysWhyNothingWasRecorded) {
+TEST_F(RecorderTest, ReportsWhyNothingWasRecorded) {
   create();
   const std::string marks = variable(ring::kSocketVariable) + ".seen";
   ASSERT_TRUE(std::filesystem::exists(marks));
@@ -232,7 +232,7 @@ TEST_F(RecorderTest, SaysWhyNothingWasRecorded) {
   EXPECT_THAT(recorder->no_recording_reason(), HasSubstr("PyTorch was loaded"));
 }
 
-TEST(RecorderCreate, SaysWhereItFoundNoPlace) {
+TEST(RecorderCreate, ErrorNamesUnusableFolders) {
   const SocketPlaces places("/nonexistent");
   // /tmp is the last resort.
   auto created = Recorder::create({}, [](const std::string&) {});

@@ -116,7 +116,7 @@ class SamplesTest : public ::testing::Test {
   std::vector<Loss> losses_;
 };
 
-TEST_F(SamplesTest, EverythingTheDriverSays) {
+TEST_F(SamplesTest, AllDriverValues) {
   SampleTaker taker(options(100ms), ::getppid(), clock_);
   std::vector<Reading> readings = {Reading{0, taker.found()}};
   const std::uint64_t before = clock_.now();
@@ -171,7 +171,7 @@ TEST_F(SamplesTest, AProcessOfTheRecorderIsNotOfTheJob) {
   ::waitpid(child, nullptr, 0);
 }
 
-TEST_F(SamplesTest, AJobThatIsNotBelowTheRecorderIsItsFirstProcessWithAllBelow) {
+TEST_F(SamplesTest, JobOutsideTheRecorderIsItsFirstProcessAndDescendants) {
   const pid_t child = ::fork();
   if (child == 0) {
     for (;;) ::pause();
@@ -188,7 +188,7 @@ TEST_F(SamplesTest, AJobThatIsNotBelowTheRecorderIsItsFirstProcessWithAllBelow) 
   ::waitpid(child, nullptr, 0);
 }
 
-TEST_F(SamplesTest, WhatWasReadBeforeTheProcessBeganIsLeftOut) {
+TEST_F(SamplesTest, ReadingsBeforeTheProcessAreIgnored) {
   SampleTaker taker(options(100ms), ::getppid(), clock_);
   std::vector<Reading> readings = {Reading{0, taker.found()}};
   taker.take(readings);
@@ -196,7 +196,7 @@ TEST_F(SamplesTest, WhatWasReadBeforeTheProcessBeganIsLeftOut) {
   EXPECT_EQ(records.size(), 2U) << "the devices alone";
 }
 
-TEST_F(SamplesTest, DevicesThatTheProcessDoesNotSeeAreLeftOut) {
+TEST_F(SamplesTest, InvisibleDevicesAreIgnored) {
   DevicesFound found;
   found.devices.push_back({{"amd", 0, {}, {}, "MI300X", "", "0000:01:00.0", {}}, {}});
   found.devices.push_back(
@@ -249,7 +249,7 @@ TEST_F(SamplesTest, LostDeviceIsNotedOnceAndTheOthersGoOn) {
   EXPECT_THAT(losses_[0].text, HasSubstr("GPU 0 (GPU-1) does not answer any more"));
 }
 
-TEST_F(SamplesTest, OnAThreadOfItsOwn) {
+TEST_F(SamplesTest, OnSeparateThread) {
   std::vector<Reading> readings;
   {
     Sampler sampler(options(2ms), ::getpid(), clock_);

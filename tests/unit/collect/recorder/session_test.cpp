@@ -63,7 +63,7 @@ class SessionTest : public ::testing::Test {
   std::unique_ptr<Session> session;
 };
 
-TEST_F(SessionTest, WritesWhatTheRecordsSay) {
+TEST_F(SessionTest, WritesAllRecordFields) {
   start();
   RingThread thread(process, 0, 4711);
   const Device odd{static_cast<DeviceType>(-3), -1};
@@ -116,7 +116,7 @@ TEST_F(SessionTest, FullRingsAreTakenInTheOrderOfTime) {
   EXPECT_TRUE(recording.definitions.losses.empty());
 }
 
-TEST_F(SessionTest, SegmentsOfAWindowJoinToWhatWasRecorded) {
+TEST_F(SessionTest, SegmentsOfAWindowJoinToTheRecording) {
   const TemporaryFolder folder;
   int opened = 0;
   auto writer = WindowWriter::create(
@@ -188,7 +188,7 @@ TEST_F(SessionTest, MergesLanesInTheOrderOfTime) {
 }
 
 // The size and the device of a free are those of an allocation of another thread, which came before it.
-TEST_F(SessionTest, WritesWhatTheCallsOfTheDriverDid) {
+TEST_F(SessionTest, WritesEffectsOfDriverCalls) {
   start();
   RingThread first(process, 0, 1);
   RingThread second(process, 1, 2);
@@ -244,7 +244,7 @@ TEST_F(SessionTest, ABusyLaneWithoutEventsHoldsEverythingBack) {
 }
 
 // Another thread may get the released memory before the call returns.
-TEST_F(SessionTest, ACallThatGivesBackHoldsLaterEventsBack) {
+TEST_F(SessionTest, ReleasingCallDelaysLaterEvents) {
   start();
   RingThread freeing(process, 0, 1);
   RingThread quick(process, 1, 2);
@@ -284,7 +284,7 @@ TEST_F(SessionTest, ACallThatGivesBackHoldsLaterEventsBack) {
 }
 
 // A call that waits for the GPU does not delay the others' events forever, and comes after events written meanwhile.
-TEST_F(SessionTest, ALongCallHoldsNothingBack) {
+TEST_F(SessionTest, LongCallDoesNotDelayEvents) {
   start();
   RingThread freeing(process, 0, 1);
   RingThread quick(process, 1, 2);
@@ -339,7 +339,7 @@ TEST_F(SessionTest, FinishTakesEverything) {
   EXPECT_EQ(read_all(bytes).events.size(), written);
 }
 
-TEST_F(SessionTest, AProcessThatGoesOnIsToldToStop) {
+TEST_F(SessionTest, RunningProcessIsToldToStop) {
   start();
   RingThread thread(process, 0, 1);
   thread.allocate(10, 1, 8);
@@ -371,7 +371,7 @@ TEST_F(SessionTest, ALaneIsUsedByOneThreadAfterTheOther) {
 }
 
 // A thread came when the pool was empty, got no chunk, and left: its lane was claimed and never used.
-TEST_F(SessionTest, ALaneThatWasNeverUsedHidesNone) {
+TEST_F(SessionTest, UnusedLaneHidesNoOther) {
   start();
   RingThread first(process, 0, 1);
   RingThread third(process, 2, 3);
@@ -384,7 +384,7 @@ TEST_F(SessionTest, ALaneThatWasNeverUsedHidesNone) {
   EXPECT_EQ(recording.lost(QualityId::ring_full), 3U);
 }
 
-TEST_F(SessionTest, TellsEventsApartThatWereLostWhileTheRecorderWasStopped) {
+TEST_F(SessionTest, DistinguishesLossesWhileRecorderWasStopped) {
   start();
   RingThread thread(process, 0, 1);
   thread.allocate(10, 1, 8);
@@ -399,7 +399,7 @@ TEST_F(SessionTest, TellsEventsApartThatWereLostWhileTheRecorderWasStopped) {
   EXPECT_EQ(recording.lost(QualityId::recorder_stopped), 100U);
 }
 
-TEST_F(SessionTest, CountsWhatWasLost) {
+TEST_F(SessionTest, CountsLosses) {
   start();
   RingThread one(process, 0, 1);
   RingThread other(process, 1, 2);
@@ -418,7 +418,7 @@ TEST_F(SessionTest, CountsWhatWasLost) {
   EXPECT_EQ(session->dropped_count(), 20U);
 }
 
-TEST_F(SessionTest, SaysOnceThatARingWasOverwritten) {
+TEST_F(SessionTest, ReportsOverwrittenRingOnce) {
   start();
   RingThread thread(process, 0, 1);
   RingThread healthy(process, 1, 2);
@@ -439,7 +439,7 @@ TEST_F(SessionTest, SaysOnceThatARingWasOverwritten) {
 }
 
 // An overwritten time must not delay, and accumulate, all later events of the thread.
-TEST_F(SessionTest, ATimeInTheFutureHoldsNothingBack) {
+TEST_F(SessionTest, FutureTimeDoesNotDelayEvents) {
   start();
   RingThread thread(process, 0, 1);
   thread.put(ring::RecordKind::allocate, {}, ring::kNoStack, {~std::uint64_t{0}, 1, 8});
@@ -453,7 +453,7 @@ TEST_F(SessionTest, ATimeInTheFutureHoldsNothingBack) {
   EXPECT_EQ(read_all(bytes).lost(QualityId::invalid_times), 1U);
 }
 
-TEST_F(SessionTest, LearnsWhoTheProcessIs) {
+TEST_F(SessionTest, ReadsProcessFacts) {
   start();
   RingThread thread(process, 0, 1);
   process::DefinitionWriter definition(&thread.writer, ring::DefinitionKind::process);
@@ -496,7 +496,7 @@ TEST_F(SessionTest, StopsAtTheSizeLimit) {
   EXPECT_FALSE(recording.definitions.end->process_exited);
 }
 
-TEST_F(SessionTest, WhatDoesNotFitBelowTheSizeLimitIsLeftOut) {
+TEST_F(SessionTest, EventsBeyondTheSizeLimitAreLeftOut) {
   constexpr std::uint64_t kLimit = 64 * 1024;
   start(kLimit);
   RingThread thread(process, 0, 1);
@@ -529,7 +529,7 @@ TEST_F(SessionTest, MemoryThatRunsOutEndsIt) {
   EXPECT_TRUE(session->finish(true).ok());
 }
 
-TEST_F(SessionTest, AProcessIsToldWhenItsSessionGoes) {
+TEST_F(SessionTest, ProcessIsToldToStopAtDestruction) {
   start();
   EXPECT_FALSE(told_to_stop());
   session = nullptr;

@@ -43,7 +43,7 @@ TEST(SharedMemoryMap, TakesASealedRing) {
   EXPECT_EQ(process.shared()->control.stop.load(), 1U) << "it is the process's own memory";
 }
 
-TEST(SharedMemoryMap, RefusesWhatCouldShrink) {
+TEST(SharedMemoryMap, RefusesUnsealedMemory) {
   const std::string refusal = "not a ring of this version";
   EXPECT_THAT(why_refused(memory_of(sizeof(ring::Shared), MFD_ALLOW_SEALING, 0)), HasSubstr(refusal));
   EXPECT_THAT(why_refused(memory_of(sizeof(ring::Shared), MFD_ALLOW_SEALING, F_SEAL_GROW)), HasSubstr(refusal));

@@ -205,7 +205,7 @@ TEST_F(DefinitionsTest, PythonTextOfEveryKindBecomesUtf8) {
               ElementsAre("f\xC3\xA9:1", "f\xE2\x82\xAC\xEF\xBF\xBD:2", "\xF0\x9F\x98\x80x\xEF\xBF\xBD:207"));
 }
 
-TEST_F(DefinitionsTest, LinesOfTheProgramStandBehindThoseGeneratedFromThem) {
+TEST_F(DefinitionsTest, SourceLinesFollowGeneratedLines) {
   define_code(0x10, {'f'});
   define_code(0x20, {'c', 'a', 'l', 'l'}, 1, kGenerated);
   define_lines();
@@ -244,7 +244,7 @@ TEST_F(DefinitionsTest, LinesMayComeAfterStacks) {
   EXPECT_THAT(frames(recording, after), ElementsAre("block:15", "forward:28", "call:2"));
 }
 
-TEST_F(DefinitionsTest, LinesThatMakeNoSenseAreRefused) {
+TEST_F(DefinitionsTest, InvalidLinesAreRefused) {
   const auto send = [&](const std::string& path, const std::vector<std::uint32_t>& words) {
     DefinitionWriter out(&lane, DefinitionKind::lines);
     python_text(out, path);
@@ -338,7 +338,7 @@ TEST_F(DefinitionsTest, NativeFramesAreFoundInTheirModules) {
   EXPECT_EQ(recording.definitions.modules.at(0).load_address, 0x7000'0000U);
 }
 
-TEST_F(DefinitionsTest, HowCuptiCameToCallIsNotPartOfAStack) {
+TEST_F(DefinitionsTest, CuptiFramesAreNotInStacks) {
   define_module(0x7000'1000, 0x7000'2000, "/cuda/libcupti.so.13");
   define_module(0x7100'1000, 0x7100'2000, "/lib/libcuda.so.1");
   define_stack(0, {}, {0x7000'1010, 0x7000'1020, 0x7100'1030, 0x7000'1040});
@@ -409,7 +409,7 @@ TEST_F(DefinitionsTest, AnUnfinishedDefinitionIsDropped) {
   EXPECT_EQ(recording.definitions.threads.at(thread.value).name, "after");
 }
 
-TEST_F(DefinitionsTest, RefusesWhatMakesNoSense) {
+TEST_F(DefinitionsTest, RefusesInvalidDefinitions) {
   const auto u32 = [](std::uint32_t value) { return std::string(reinterpret_cast<const char*>(&value), 4); };
   const std::string wrong[] = {
       u32(0),                                                              // no such kind

@@ -70,7 +70,7 @@ TEST_F(HostileLane, RecordWithoutLength) {
   EXPECT_FALSE(reader.next(record)) << "what is broken stays broken";
 }
 
-TEST_F(HostileLane, RecordLongerThanWhatIsCommitted) {
+TEST_F(HostileLane, RecordLongerThanCommittedBytes) {
   set_head(1);
   put(1, 0, 11);
   chunk(1).committed.store(10 * 8);
@@ -90,7 +90,7 @@ TEST_F(HostileLane, MoreCommittedThanAChunkHolds) {
   }
 }
 
-TEST_F(HostileLane, ChainsThatLeadBackEnd) {
+TEST_F(HostileLane, CyclicChainsEnd) {
   set_head(1);
   fill(1);
   chunk(1).next.store(1);

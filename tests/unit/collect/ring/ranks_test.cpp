@@ -58,7 +58,7 @@ TEST(Ranks, TheInnermostLauncherCounts) {
       << "torchrun on each node";
 }
 
-TEST(Ranks, WhatIsNoNumberIsNotKnown) {
+TEST(Ranks, InvalidNumbersAreUnknown) {
   EXPECT_EQ(ranks_in({{"RANK", ""}, {"LOCAL_RANK", "1x"}, {"WORLD_SIZE", "-4"}}), Facts(-1, -1, -1));
   EXPECT_EQ(ranks_in({{"RANK", "99999999999"}}), Facts(-1, -1, -1));
 }

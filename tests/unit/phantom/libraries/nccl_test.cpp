@@ -118,7 +118,7 @@ TEST(NcclTest, LargeBuffersAreOnlyDescribed) {
   EXPECT_EQ(results[0].front(), 7);
 }
 
-TEST(NcclTest, CallsThatDifferFail) {
+TEST(NcclTest, DifferentCallsFail) {
   Ranks ranks;
   join(ranks);
   const std::vector<float> part(4);
@@ -147,7 +147,7 @@ TEST(NcclTest, ARankWhoseProcessHasEndedIsNotWaitedFor) {
   EXPECT_EQ(enqueue(operation(rank, NcclKind::all_reduce, part, result, 1, kFloat32)), kNcclRemoteError);
 }
 
-TEST(NcclTest, TheSegmentIsItsOwnersAloneAndItsNameGoesWithTheLastToJoin) {
+TEST(NcclTest, SegmentIsPrivateAndUnlinkedByTheLastToJoin) {
   const std::string path = "/dev/shm";
   const std::string name = unused_name();
   const auto first = NcclTransport::join(name, 0, 2);
