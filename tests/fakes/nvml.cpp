@@ -1,17 +1,17 @@
-// A library that stands for the driver's libnvidia-ml.so.1: devices, values and failures come from a script, the JSON
-// file that FAKES_NVML names (all fields optional):
+// A library that replaces the driver's libnvidia-ml.so.1: devices, values and failures come from a script, the JSON
+// file in the variable FAKES_NVML (all fields optional):
 //
 //   {"init": 0, "driver": "580.1", "cuda": 13000, "devices": [{
 //      "name", "uuid", "bus": 101, "memory": {"total", "reserved", "used"}, "utilization": 37, "temperature": 41,
 //      "power": 71500, "grows": 1000,                   bytes that are used more each second, since the first reading
 //      "processes": [{"pid": 12 | "caller" | "parent", "bytes": 5, "graphics": false}],
-//      "returns": {"nvmlDeviceGetPowerUsage": 3},      what a function answers instead
-//      "lost_when": "/path",                            GPU_IS_LOST while there is a file of that name
+//      "returns": {"nvmlDeviceGetPowerUsage": 3},      results of functions
+//      "lost_when": "/path",                            GPU_IS_LOST while this file exists
 //      "driver_log": "/path", "driver_index": 0, "context": 500,    see below
-//      "mig": [{…a device…}]}]}                        instances; null where none is set up
+//      "mig": [{…a device…}]}]}                        instances; null if none is set up
 //
-// "driver_log" is what the stand-in for libcuda writes (driver/books.h): its living processes are among the device's
-// with what they have taken of its device "driver_index" and "context" bytes each, and all of that is used.
+// "driver_log" is the log of the stand-in for libcuda (driver/books.h): its live processes are listed on the device,
+// with their memory on its device "driver_index" and "context" bytes each, and all of that counts as used.
 //
 // "caller" is the process that loaded the library, "parent" its parent. With FAKES_NVML_OLD it has only what drivers
 // before 2020 had.

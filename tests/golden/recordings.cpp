@@ -240,13 +240,13 @@ void train_and_leak(Recording& recording) {
   }
 }
 
-// Two layers of an attention (weight 4 MiB) and an MLP (8 MiB), and two steps of momentum SGD, with what the recorder
-// knows of modules, tensors and autograd nodes. The peak is at 82 ms, when the backward pass of the second step has
+// Two layers of an attention (weight 4 MiB) and an MLP (8 MiB), and two steps of momentum SGD, with the recorder's
+// data about modules, tensors and autograd nodes. The peak is at 82 ms, when the backward pass of the second step has
 // made its first gradient (MiB):
 //
 //   not recorded       2
 //   parameters        24  4 + 8 + 4 + 8, asked for: exact
-//   optimizer state   24  likewise, made at the end of the first step: exact
+//   optimizer state   24  also, made at the end of the first step: exact
 //   input              1
 //   activations       44  2 + 20 + 2 + 20
 //   gradient           8  of layers.1.mlp, of the same node and size as the one asked for in the first step

@@ -16,7 +16,7 @@ struct Call {
 extern thread_local Call current_call;
 
 /// Bytes by account, named like the devices of a recording: cuda-driver:0, cuda-managed:0, cuda-host. Each change is a
-/// line of the file FAKES_CUDA_LOG, if it is set:
+/// line of the file $FAKES_CUDA_LOG, if it is set:
 ///   {"pid", "tid", "call": number, "function", "caller": "libnccl.so.2", "account", "change": bytes}
 /// Lines are written whole, and processes share the file. Not thread-safe.
 class Books {
@@ -28,7 +28,7 @@ class Books {
   std::map<std::string, std::uint64_t> now_;
 };
 
-/// Appends a line to the file FAKES_CUDA_LOG.
+/// Appends a line to the file $FAKES_CUDA_LOG.
 void log_line(const std::string& line);
 
 }  // namespace fakes

@@ -1,6 +1,6 @@
 """Uses PyTorch's allocator in typical ways on two devices; prints PyTorch's own counters at the end, as JSON.
 
-Every part returns its values, under its name. PyTorch's snapshot goes to the file TIDEMARK_TEST_SNAPSHOT.
+Every part returns its values, under its name. PyTorch's snapshot goes to the file $TIDEMARK_TEST_SNAPSHOT.
 """
 
 import contextlib

@@ -57,7 +57,7 @@ run(${CMAKE_COMMAND} -E env CMAKE_PREFIX_PATH=${PREFIX}:${TORCH}
     ${CMAKE_COMMAND} -S ${EXAMPLES} -B ${examples} -D CMAKE_CXX_COMPILER=${CXX_COMPILER}
     -D CMAKE_CXX_COMPILER_LAUNCHER=${LAUNCHER} -D WITHOUT_CUDA_TOOLKIT=ON
     -D CMAKE_BUILD_TYPE=Debug -D CMAKE_CXX_FLAGS_DEBUG=)  # compiled in a third of the time
-message(STATUS "${output}")  # says which examples are left out
+message(STATUS "${output}")  # names the omitted examples
 run(${CMAKE_COMMAND} --build ${examples})
 if(TORCH)
   foreach(program cuda_training libtorch_training)  # tests/integration/phantom/test_examples.py runs them

@@ -47,7 +47,7 @@ class KeptPartTest : public ::testing::Test {
     while (writer_->path() == before) run(0.01);
     run(0.05);
   }
-  /// The job ends, and what was kept is deleted.
+  /// The job ends, and the kept window is deleted.
   void end_job() {
     finish();
     writer_.reset();

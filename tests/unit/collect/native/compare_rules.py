@@ -1,9 +1,9 @@
-"""Compares the unwinder's rules for a library with what readelf says about the same .eh_frame.
+"""Compares the unwinder's rules for a library with readelf's for the same .eh_frame.
 
 usage: compare_rules.py PRINT_RULES READELF LIBRARY
 
 Every row of readelf's table is compared, at its first and its last address. Rows that readelf prints as an expression ("exp") are
-compared only as far as readelf tells: they may not come out as a plain rule unless they are those of a PLT.
+compared only as far as readelf prints them: they may not be a plain rule except in a PLT.
 """
 import re
 import subprocess

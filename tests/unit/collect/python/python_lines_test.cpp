@@ -58,7 +58,7 @@ TEST(PythonLines, RangesOf310) {
 }
 
 TEST(PythonLines, LocationsOf311) {
-  // 1cccclll, then what the kind asks for; the line of each is a delta to the entry before.
+  // 1cccclll, then the data of the kind; the line of each is a delta to the entry before.
   const auto table = bytes({
       0x80 | 0 << 3 | 0,
       0x12,  // short form, 1 unit: same line

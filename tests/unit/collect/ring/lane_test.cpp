@@ -58,7 +58,7 @@ TEST(Lane, CarriesRecordsOfEverySizeThroughRecycledChunks) {
   std::uint64_t written = 0;
   std::uint64_t read = 0;
   std::size_t words = 0;
-  while (words < 4 * ring::kChunkCount * kChunkWords) {  // four times what the pool holds
+  while (words < 4 * ring::kChunkCount * kChunkWords) {  // four times the pool's size
     const std::uint64_t until = written + 1 + written % 97;
     for (; written < until; ++written) {
       ASSERT_TRUE(put(writer, written, words_of(written)));
