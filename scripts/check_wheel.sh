@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Installs a wheel where there is nothing else, and tests it there: the command, and those of the package's tests that need no PyTorch.
+# Installs a wheel in an empty environment, and tests it there: the command, and the package's tests that need no PyTorch.
 #
 #   scripts/check_wheel.sh WHEEL [PYTHON...]       in a virtual environment of each interpreter (default: the python3.9 … of PATH)
-#   scripts/check_wheel.sh WHEEL --debian SUITE    in a Debian of its own, e.g. bullseye (needs root; debootstrap makes it below
+#   scripts/check_wheel.sh WHEEL --debian SUITE    in a separate Debian, e.g. bullseye (needs root; debootstrap makes it below
 #                                                  TIDEMARK_CACHE)
 #
 # TIDEMARK_BUILD          a build with tests, such as build/release: it writes the recordings that reading is tested with

@@ -9,7 +9,7 @@ torch_newest_folder=${TIDEMARK_CACHE:-${HOME:-/root}/.cache/tidemark}/torch-$tor
 torch_truth_version=2.11.0
 # shellcheck disable=SC2034  # used by setup.sh and test.sh
 torch_truth_folder=${TIDEMARK_CACHE:-${HOME:-/root}/.cache/tidemark}/torch-$torch_truth_version
-# What the Python package is tested with: a virtual environment of `setup.sh --python`.
+# The Python package's test environment: a virtual environment of `setup.sh --python`.
 # shellcheck disable=SC2034  # used by setup.sh and test.sh
 python_tools_folder=${TIDEMARK_CACHE:-${HOME:-/root}/.cache/tidemark}/python-tools
 # NVIDIA's header of NVML, from a wheel of 120 KB that `setup.sh --torch-newest` unpacks: this project's declarations are compared with it.

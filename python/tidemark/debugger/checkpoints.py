@@ -72,7 +72,7 @@ class Checkpoints:
         return self._by_name[which]
 
     def compare(self, before: str | Mapping[str, Any], after: str | Mapping[str, Any]) -> Result:
-        """What changed between two checkpoints: see ``tidemark.compare_checkpoints``."""
+        """Compare two checkpoints: see ``tidemark.compare_checkpoints``."""
         return compare(self.find(before), self.find(after))
 
 
@@ -99,7 +99,7 @@ def compare_checkpoints(before: str | Mapping[str, Any], after: str | Mapping[st
 
 
 def compare(before: Checkpoint, after: Checkpoint) -> Result:
-    """What changed between two checkpoints."""
+    """The changes between two checkpoints."""
     born = [tensor for key, tensor in after.tensors.items() if key not in before.tensors]
     died = [tensor for key, tensor in before.tensors.items() if key not in after.tensors]
     changes = gpu_changes(before["gpu_memory"], after["gpu_memory"])

@@ -68,7 +68,7 @@ class MemoryDebugger:
         return taken
 
     def compare_checkpoints(self, before: str | Mapping[str, Any], after: str | Mapping[str, Any]) -> Result:
-        """What changed between two checkpoints, and what was born and died: see ``tidemark.compare_checkpoints``."""
+        """Compare two checkpoints: memory born and died, see ``tidemark.compare_checkpoints``."""
         found = self._checkpoints.compare(before, after)
         self._log(say("Checkpoints compared: {before} and {after}", self.lang, before=found["from"], after=found["to"]))
         for row in found["gpu_changes"]:

@@ -54,7 +54,7 @@ class Cgroup {
   /// The part of the usage that is pages of files not used lately. The kernel takes these back before it kills a
   /// process.
   [[nodiscard]] std::optional<std::uint64_t> inactive_file_bytes() const;
-  /// What the memory is used for, from memory.stat: all processes of the group and of the groups in it.
+  /// Parts of the usage, from memory.stat: all processes of the group and of the groups in it.
   [[nodiscard]] MemoryParts parts() const;
   [[nodiscard]] MemoryEvents events() const;
 

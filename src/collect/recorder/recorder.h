@@ -95,7 +95,7 @@ class Recorder {
   void poll_once(std::span<pollfd> others);
 
   // If only the most recent part is kept, until finish():
-  /// Requests a dump of what was kept so far.
+  /// Requests a dump of the windows kept so far.
   void dump_for_signal();
   /// Dumps that have been written since the last call.
   [[nodiscard]] std::vector<Dump> take_dumps() { return std::exchange(dumps_, {}); }

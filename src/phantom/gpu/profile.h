@@ -33,11 +33,11 @@ struct Profile {
   int steps = -1;  ///< training steps to run, 0: all; below 0: do not count them
 };
 
-/// The profile of this process. Read from the file `device` in the folder TIDEMARK_PHANTOM, a line `key value` for each
-/// field. Thread-safe. Ends the process with a message if there is none, because the stand-ins need it.
+/// The profile of this process. Read from the file `device` in the folder $TIDEMARK_PHANTOM, a line `key value` for
+/// each field. Thread-safe. Ends the process with a message if there is none, because the stand-ins need it.
 [[nodiscard]] const Profile& profile();
 
-/// The folder TIDEMARK_PHANTOM.
+/// The folder $TIDEMARK_PHANTOM.
 [[nodiscard]] const char* phantom_folder();
 
 /// Whether the GPU and the libraries are those whose workspaces were measured: an H200, cuDNN 9.19, and cuSOLVER and
