@@ -321,7 +321,7 @@ def test_on_a_gpu_with_a_baseline(pytester: pytest.Pytester) -> None:
         source = Path(spec.origin)
         source = source.parent if source.name == "__init__.py" else source
         (here / source.name).symlink_to(source)
-    metadata = Path(str(distribution("pluggy").locate_file(""))).glob("pluggy-*.dist-info")  # from which pytest reads its version
+    metadata = Path(str(distribution("pluggy").locate_file(""))).glob("pluggy-*.dist-info")  # pytest reads its version there
     for folder in metadata:
         (here / folder.name).symlink_to(folder)
     package = find_spec("tidemark")
