@@ -206,8 +206,8 @@ inline constexpr std::uint8_t kBlobLast = 2;   ///< ends it
 //            tensor: u8 ModelTensor::Role, i8 device type, i8 device index, u8 1 if it requires a gradient, u64 address of
 //              its storage, u64 bytes of that, u64 bytes of the tensor, u64 address of its module (0: unknown), text
 //              name, text key of the optimizer's state, text dtype, u8 number of dimensions, u64 for each
-//   module_death  u64 address, u64 the generation of modules that begins with it: they are numbered from 1, and each comes
-//            before all other records of its generation
+//   module_death  u64 address, u64 the generation of modules that begins with it: they are numbered from 1, and each
+//            comes before all other records of its generation
 //   autograd_node    u32 number, u64 autograd's number of the thread that made the nodes,
 //                    u32 1 if the class is a Python class, text class: its name, at most kNodeNameBytes, mangled if C++
 //   autograd_thread  u64 autograd's number of the thread of this lane
