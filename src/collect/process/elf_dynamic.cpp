@@ -227,6 +227,25 @@ int patch_object(dl_phdr_info* info, std::size_t /*size*/, void* argument) {
   return 0;
 }
 
+struct OwnerSearch {
+  const void* address;
+  bool ours;
+};
+
+int find_owner(dl_phdr_info* info, std::size_t /*size*/, void* argument) {
+  auto& search = *static_cast<OwnerSearch*>(argument);
+  DynamicObject object;
+  if (!read_dynamic_object(*info, &object) || !object.contains(search.address)) return 0;
+  search.ours = is_ours(object);
+  return 1;
+}
+
+bool is_our_function(const void* function) noexcept {
+  OwnerSearch search = {function, false};
+  ::dl_iterate_phdr(find_owner, &search);
+  return search.ours;
+}
+
 /// Looks `symbol` up in the dependencies of the library that contains `caller`.
 void* find_through(const void* caller, const char* symbol) noexcept {
   Dl_info info = {};
@@ -468,11 +487,13 @@ LibraryRange patch_imports_of(const char* name, std::span<const Import> imports)
 }
 
 // Python loads libc10 with RTLD_LOCAL, so dlsym(RTLD_NEXT) from a preloaded library does not find it; the calling
-// library does, among its own dependencies. If that fails too, every loaded library is searched.
+// library does, among its own dependencies. If that fails too, every loaded library is searched. Another copy of this
+// library is called only if it follows in the loader's order: two copies that found each other would call each other
+// until the stack is full.
 void* find_next_definition(const char* symbol, const void* caller, const void* self) noexcept {
   const int saved = errno;
   void* found = find_through(caller, symbol);
-  if (found == nullptr || found == self) found = ::dlsym(RTLD_NEXT, symbol);
+  if (found == nullptr || is_our_function(found)) found = ::dlsym(RTLD_NEXT, symbol);
   if (found == nullptr || found == self) found = find_anywhere(symbol);
   Dl_info info = {};
   if (found != nullptr && ::dladdr(found, &info) != 0 && info.dli_fname != nullptr) {

@@ -58,7 +58,7 @@ TEST(Table, PutsIdenticalLayersIntoOneRow) {
   const LocationId first_call = scenario.python("layers.0", "module.py", 9);
   const auto stack = [&](std::uint32_t module, std::size_t line) {
     Location call = scenario.definitions.locations[first_call.value];
-    call.function = scenario.text("layers." + std::to_string(module));
+    call.function = scenario.name_id("layers." + std::to_string(module));
     call.nn_module = {module};
     scenario.definitions.locations.push_back(call);
     const auto last = static_cast<std::uint32_t>(scenario.definitions.locations.size() - 1);
