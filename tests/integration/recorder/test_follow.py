@@ -22,18 +22,6 @@ INTERVAL = ("--interval", "200ms")
 COMPAT = PROGRAMS.parents[1] / "compat"
 
 
-class Unfinished(Case):
-    def test_a_recording_that_is_still_written(self):
-        """Its recorder holds the file's lock. Without one, the recorder is gone, and events are missing."""
-        file = self.folder / "now.tide"
-        file.write_bytes((COMPAT / "v0.1.0.tide").read_bytes()[:-3])
-        with open(file, "rb") as held:
-            fcntl.flock(held, fcntl.LOCK_EX)
-            self.assertIn(b"Data quality: still recording", self.read("summary", file))
-            self.assertIn(b"Still recording: later events are not included.", self.read("leaks", file))
-        self.assertIn(b"Data quality: events are missing", self.read("summary", file))
-
-
 class LaterFile(Case):
     def test_a_recording_that_goes_on_in_another_file(self):
         """This test acts as the recorder: the file of its process is another one from now on."""
@@ -165,6 +153,15 @@ class Follow(Case):
         self.assertNotIn("\x1b", last)
 
     @real_pytorch
+    def test_a_recording_that_is_still_written(self):
+        """Its recorder holds the file's lock; a copy has no recorder, and events are missing."""
+        self.assertIn(b"Data quality: still recording", self.read("summary", self.output))
+        self.assertIn(b"Still recording: later events are not included.", self.read("leaks", self.output))
+        copy = self.folder / "copy.tide"
+        copy.write_bytes(self.output.read_bytes())
+        self.assertIn(b"Data quality: events are missing", self.read("summary", copy))
+        self.end()
+
     def test_a_recorder_that_is_killed(self):
         followed = self.follow("summary", "--follow", self.output)
         read_until(followed.stdout, b"in progress")
