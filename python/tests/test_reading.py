@@ -189,6 +189,7 @@ def test_every_key_has_a_field_and_every_field_occurs(folder: Path, recorded: Pa
     visit(tidemark.compare(folder / "job.rank0.tide", folder / "job.rank2.tide", fail_over=0), seen)
     for by in OWNERS:
         visit(tidemark.compare(layers, recorded, group_by=by), seen)
+    visit(tidemark.compare(layers, layers), seen)
     visit(tidemark.read(sorted(folder.glob("job.rank*.tide"))).summary(), seen)
     visit(layers.summary(category="activation"), seen)
     visit(layers.leaks(min_growth=0), seen)

@@ -196,7 +196,7 @@ def start(limit: int, count_at: int, stop_at: int, again_at: int, listen_at: int
         end_backward_threads()
 
     atexit.register(at_exit)
-    after_step._torchdynamo_disable = True  # if step() is compiled
+    after_step._torchdynamo_disable = True  # type: ignore[attr-defined]  # if step() is compiled
     count(0, 0, False)
     register(after_step)
     steps.listener = listener(lambda kind: counted(steps.marked(kind)))

@@ -322,7 +322,7 @@ def send_optimizer_now(optimizer: object) -> None:
 def watch_optimizers() -> None:
     optim: Any = sys.modules["torch.optim.optimizer"]
     if hasattr(optim, "register_optimizer_step_post_hook"):
-        after_step._torchdynamo_disable = True  # if step() is compiled
+        after_step._torchdynamo_disable = True  # type: ignore[attr-defined]  # if step() is compiled
         optim.register_optimizer_step_post_hook(after_step)
     else:
         optim.Optimizer._optimizer_step_code = after_step
