@@ -2,7 +2,7 @@
 
     python replay.py FOLDER
 
-FOLDER/requests is the file that pytorch_replay.cpp writes. FOLDER/jobs is JSON: "settings", texts as PYTORCH_CUDA_ALLOC_CONF has them;
+FOLDER/requests is written by pytorch_replay.cpp. FOLDER/jobs is JSON: "settings", texts as in PYTORCH_CUDA_ALLOC_CONF;
 "fractions", for each device the share of its memory that the process may reserve, or null; "parallel", how many to replay at a
 time. The allocator reads its settings when it is first used: so PyTorch is imported once, and each setting has a process that
 was forked from there. FOLDER/result.INDEX holds what one found, as JSON, and is missing where it was killed.

@@ -125,7 +125,7 @@ def storage_place(tensor: Any) -> tuple[int, int]:
     """(address, bytes) of a tensor's storage.
 
     In recent versions, a storage that has a Python object is not freed when the interpreter ends: therefore none is made for a
-    contiguous tensor at offset 0. Such a tensor counts as its whole storage, even if it is only the first part of a flat buffer.
+    contiguous tensor at offset 0. It counts as its whole storage, even if it is only the first part of a flat buffer.
     """
     begins = tensor.storage_offset() == 0
     if begins and (tensor.is_contiguous() or (tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last))):
