@@ -34,9 +34,10 @@ std::vector<KeptTogether> find_kept_together(const Store& store, const TrainingS
     const EarlierFree life = never_there(store, {index});
     const std::size_t born = steps.begun_by(life.from);
     const std::size_t freed = life.to == EarlierFree::kEnd ? kNever : steps.begun_by(life.to);
-    if (born == 0) continue;
     FreedInOneStep& together = stacks[stack][freed];
-    together.steps.insert(born);
+    // A step that begins at the optimizer has the first forward pass before it: such blocks are no evidence, but are
+    // kept if later ones of the stack are.
+    if (born != 0) together.steps.insert(born);
     if (freed != born && born < starts.size()) together.blocks.push_back({{index}, starts[born].event_count, life.to});
   }
   std::vector<KeptTogether> found;

@@ -742,6 +742,23 @@ TEST(FindAdvice, FindsWhatIsKeptOverSteps) {
   EXPECT_FALSE(run(true).contains(AdviceKind::kept_over_steps));
 }
 
+// Steps that begin at the optimizer: the first output is older than the first step. All epochs have the same peak.
+TEST(FindAdvice, FindsWhatIsKeptFromBeforeTheFirstStep) {
+  Loop loop;
+  loop.allocate("weights", 10, Phase::other, Category::parameter);
+  loop.stack = loop.scenario.stack({loop.scenario.python("train", "/home/me/train.py", 7)});
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    for (int step = 0; step < 7; ++step) {
+      loop.allocate("output" + std::to_string(step), 20, Phase::forward, Category::activation, "head");
+      loop.begin_step();
+    }
+    for (int step = 0; step < 7; ++step) loop.free("output" + std::to_string(step));
+  }
+  const auto found = loop.advice();
+  ASSERT_TRUE(found.contains(AdviceKind::kept_over_steps));
+  EXPECT_EQ(found.at(AdviceKind::kept_over_steps).avoidable_peak_bytes, 120 * kMiB);
+}
+
 // An epoch of four steps; the last one also frees its own outputs.
 TEST(FindAdvice, FindsWhatIsKeptOverFewSteps) {
   const auto run = [](int steps) {
