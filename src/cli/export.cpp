@@ -18,13 +18,19 @@ struct ExportArguments : ReadingOptions {
   std::string file;
   std::string to;
   bool at_given = false;
+  bool stacks = false;
   OwnerArguments owners;
 };
 
-const ExportFormat& format_of(const std::string& name) {
-  const auto formats = export_formats();
-  return *std::find_if(formats.begin(), formats.end(),
-                       [&](const ExportFormat& format) { return name == format.name; });  // --to was checked
+// Of --to, which was checked; otherwise of the output's ending. Null: neither names one.
+const ExportFormat* format_of(const ExportArguments& options) {
+  for (const ExportFormat& format : export_formats()) {
+    const std::string_view suffix = format.suffix;  // ".speedscope.json", ".blocks.csv"
+    const bool ends_so = options.output.ends_with(suffix) || options.output.ends_with(suffix.substr(suffix.rfind('.')));
+    const bool only_gzip = suffix.ends_with(".gz") && !options.output.ends_with(suffix);
+    if (options.to.empty() ? ends_so && !only_gzip : options.to == format.name) return &format;
+  }
+  return nullptr;
 }
 
 // "run.speedscope.json" for run.tide.
@@ -45,7 +51,8 @@ Result<void> export_store(const AttributedStore& store, const ExportArguments& o
   const auto tell = [](const std::string& remark) { write_stderr({remark, ".\n"}); };
   const auto write = [&](const ByteOutput& output) {
     const Progress progress = make_progress(options.file, "Exporting");
-    return format.write(store, symbols, {options.only_device(), *at, store.attribution.get(), tell, *filter}, output,
+    return format.write(store, symbols,
+                        {options.only_device(), *at, store.attribution.get(), tell, *filter, options.stacks}, output,
                         progress);
   };
   if (options.output.empty() || options.output == "-") {
@@ -62,7 +69,12 @@ Result<void> export_store(const AttributedStore& store, const ExportArguments& o
 }
 
 int run(const ExportArguments& options) {
-  const ExportFormat& format = format_of(options.to);
+  const ExportFormat* const found = format_of(options);
+  if (found == nullptr) {
+    return fail(
+        "name the format with --to, or by the ending of --output; for example: tidemark export run.tide -o blocks.csv");
+  }
+  const ExportFormat& format = *found;
   if (auto status = check_recording_path(options.file); !status) return fail(status.error().message);
   if (auto status = check_output({&options.file, 1}, options.output, format.binary,
                                  fmt::format("a file of the format {}", format.name), usual_name(options.file, format));
@@ -91,11 +103,12 @@ std::function<int()> setup_export(CommandLine& app) {
     names += (names.empty() ? "" : "|") + std::string(format.name);
     footer += fmt::format("  {:<11} {}\n", format.name, format.description);
   }
-  app.add_option("--to", options->to, "Format of the output")->required()->one_of(names);
+  app.add_option("--to", options->to, "Format of the output")->one_of(names)->show_default("the ending of --output");
   add_output(app, options->output);
   add_device(app, options->device);
   add_moment(app, options->at);
   add_owners(app, options->owners);
+  app.add_flag("--stacks", options->stacks, "With csv, also a column with all frames of each stack");
   app.footer(footer +
              "\nExamples:\n"
              "  tidemark export run.tide --to perfetto -o run.pftrace\n"

@@ -52,6 +52,7 @@ Result<void> write_csv(const Store& store, Symbols& symbols, const ExportOptions
   std::string text;
   std::vector<FieldWriter> fields;
   for (const Column& column : table.columns) {
+    if (column.name == "stack" && !options.whole_stacks) continue;
     fields.emplace_back(column);
     text += text.empty() ? column.name : "," + column.name;
   }

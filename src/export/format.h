@@ -30,7 +30,8 @@ struct ExportOptions {
   const Attribution* attribution = nullptr;  ///< null: files contain no categories and modules
   /// Receives hints for users of the file: a sentence, without a full stop.
   std::function<void(const std::string&)> tell = [](const std::string&) {};
-  BlockFilter filter = {};  ///< selects the blocks, or the blocks to sum up
+  BlockFilter filter = {};    ///< selects the blocks, or the blocks to sum up
+  bool whole_stacks = false;  ///< csv: the column `stack`, which is most of a file, beside the call site
 };
 
 struct ExportFormat {

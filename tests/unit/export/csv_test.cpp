@@ -22,9 +22,20 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 // Addresses are the scenario's: 4096 * (number of the block + 1).
+std::string csv_of(const Store& store, ExportOptions options = {}) {
+  options.whole_stacks = true;
+  return exported(store, "csv", options);
+}
+
+TEST(CsvExport, HasWholeStacksOnRequest) {
+  const auto lines = lines_of(exported(small_run().store(), "csv"));
+  EXPECT_THAT(lines.at(0), ::testing::EndsWith(",call_site"));
+  EXPECT_THAT(lines_of(csv_of(small_run().store())).at(0), ::testing::EndsWith(",call_site,stack"));
+}
+
 TEST(CsvExport, HasALineForEachBlockInOrderOfBirth) {
   EXPECT_THAT(
-      lines_of(exported(small_run().store(), "csv")),
+      lines_of(csv_of(small_run().store())),
       ::testing::ElementsAre(
           "allocated_at_ns,freed_at_ns,device,address,size_bytes,requested_bytes,stream,pool,tid,"
           "thread_name,annotation,call_site,stack",
@@ -35,7 +46,7 @@ TEST(CsvExport, HasALineForEachBlockInOrderOfBirth) {
 }
 
 TEST(CsvExport, WritesOneDevice) {
-  EXPECT_THAT(lines_of(exported(small_run().store(), "csv", {"cpu", {}})),
+  EXPECT_THAT(lines_of(csv_of(small_run().store(), {"cpu", {}})),
               ::testing::ElementsAre(::testing::_, "20,,cpu,0x3000,64,,,,,,,,"));
 }
 
@@ -48,7 +59,7 @@ TEST(CsvExport, WritesWhatOnlySnapshotsKnow) {
   store.blocks.pool = {0, 1, 0, 0};
   store.definitions.strings.emplace_back("packed, saved");
   store.blocks.metadata = {{BlockId{1}, StringId{static_cast<std::uint32_t>(store.definitions.strings.size() - 1)}}};
-  const auto lines = lines_of(exported(store, "csv"));
+  const auto lines = lines_of(csv_of(store));
   EXPECT_EQ(lines[1],
             "5,8,cuda:0,0x1000,100,90,85,0:0,77,python,,step (w/train.py:5),main (/w/train.py:9);step (/w/train.py:5)");
   EXPECT_EQ(lines[2],
@@ -61,7 +72,7 @@ TEST(CsvExport, HasOwnerColumns) {
   ExportOptions options;
   options.attribution = &attribution;
   options.filter = BlockFilter({false, true, true, false});
-  const auto lines = lines_of(exported(small_run().store(), "csv", options));
+  const auto lines = lines_of(csv_of(small_run().store(), options));
   ASSERT_EQ(lines.size(), 3U);
   EXPECT_THAT(lines[0], ::testing::EndsWith(",stack,category,category_confidence,phase,component,module"));
   EXPECT_THAT(lines[1], ::testing::EndsWith(",activation,estimated,forward,mlp,layers.0"));
@@ -71,13 +82,13 @@ TEST(CsvExport, HasOwnerColumns) {
 TEST(CsvExport, NoNameIsAFormula) {
   Scenario scenario;
   scenario.allocate(1, "a", 8, kGpu, scenario.stack({scenario.python("=f", "", 0)}), scenario.thread(-1, "@x"));
-  EXPECT_EQ(lines_of(exported(scenario.store(), "csv"))[1], "1,,cuda:0,0x1000,8,,,,-1,'@x,,'=f,'=f");
+  EXPECT_EQ(lines_of(csv_of(scenario.store()))[1], "1,,cuda:0,0x1000,8,,,,-1,'@x,,'=f,'=f");
 }
 
 TEST(CsvExport, QuotesHostileNames) {
   Scenario scenario;
   scenario.allocate(1, "a", 8, kGpu, scenario.stack({scenario.python("f,\"\n", "", 0)}), scenario.thread(1, "x\x1b,"));
-  const auto lines = lines_of(exported(scenario.store(), "csv"));
+  const auto lines = lines_of(csv_of(scenario.store()));
   ASSERT_EQ(lines.size(), 2U);
   EXPECT_EQ(lines[1], R"(1,,cuda:0,0x1000,8,,,,1,"x\x1b,",,"f,""\x0a","f,""\x0a")");
 }
@@ -89,7 +100,7 @@ TEST(CsvExport, WritesManyBlocksOnce) {
   for (std::uint64_t number = 0; number < kCount; ++number) {
     scenario.allocate(number, std::to_string(number), 512 + number, kGpu);
   }
-  const auto lines = lines_of(exported(scenario.store(), "csv"));
+  const auto lines = lines_of(csv_of(scenario.store()));
   ASSERT_EQ(lines.size(), kCount + 1);
   for (std::uint64_t number = 0; number < kCount; ++number) {
     const std::string start = std::to_string(number) + ",,cuda:0,";
