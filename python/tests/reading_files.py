@@ -79,6 +79,6 @@ def json_of(*words: str | Path) -> dict[str, Any]:
 
 
 def csv_of(path: Path) -> list[dict[str, str]]:
-    """The output of ``export --to csv``."""
+    """The output of ``export --to csv --stacks``."""
     csv.field_size_limit(1 << 30)
-    return list(csv.DictReader(io.StringIO(command("export", path, "--to", "csv"))))
+    return list(csv.DictReader(io.StringIO(command("export", path, "--to", "csv", "--stacks"))))

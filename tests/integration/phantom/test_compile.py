@@ -32,7 +32,7 @@ class Compile(Case):
     def check_lines(self, lines):
         """`lines`: text of the model's lines → number."""
         blocks = self.folder / "blocks.csv"
-        self.read("export", "--to", "csv", "-o", blocks, self.output)
+        self.read("export", "--to", "csv", "--stacks", "-o", blocks, self.output)
         at_line = collections.Counter()  # (line of the model, graph) → bytes
         nodes_at_line = collections.defaultdict(set)
         compiled = 0
