@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <condition_variable>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -166,10 +167,10 @@ class WindowResults {
     Adviser adviser(store_, symbols_, *store_.attribution);
     for (std::size_t device = 0; device < store_.devices.size(); ++device) {
       for (const Advice& advice : adviser.at_peak(device)) {
-        process_.findings.push_back({FindingKind::note,
-                                     advice_finding(advice),
-                                     {advice_finding(advice), advice_change(advice), advice_saving(advice),
-                                      advice_place(advice, kNameColumns)}});
+        process_.findings.push_back(
+            {FindingKind::note,
+             fmt::format("saves {}: {}", saving_text(advice), advice_change_at(advice, kNameColumns)),
+             {advice_finding(advice), advice_saving(advice), advice_place(advice)}});
       }
     }
   }
@@ -217,6 +218,7 @@ ProcessResults results_of(LastPart part) {
   }
   if (process.lag.is_known()) results.findings.push_back({FindingKind::warning, printable(lag_text(process)), {}});
   if (part.window) fill_results(results, attribute(std::move(*part.window)), part.begin_ns);
+  std::ranges::stable_sort(results.findings, std::ranges::greater(), &Finding::kind);
   return results;
 }
 
