@@ -117,7 +117,7 @@ class Prompt {
   void record(const std::string& argument) {
     const auto pid = parse_number<std::int64_t>(argument);
     if (!pid) return say_message({"record: the PID of a process is missing", true});
-    say_message(session_.record(*pid));
+    say_message(session_.record(pid));
   }
 
   void show_view(const std::string& command, const std::string& argument) {
