@@ -225,7 +225,7 @@ TEST(Help, ShowsDefaultsUsageAndWhatIsRequired) {
   EXPECT_THAT(help("timeline"), HasSubstr("(8 to 1,000,000) [default: 2000]"));
   EXPECT_THAT(help("compare"), HasSubstr("Usage: tidemark compare [OPTIONS] A B\n"));
   EXPECT_THAT(help("doctor"), HasSubstr("Usage: tidemark doctor [OPTIONS] [[--] PROGRAM [ARGS]...]\n"));
-  EXPECT_THAT(help("export"), HasSubstr("[required]"));
+  EXPECT_THAT(help("recorder"), HasSubstr("[required]"));
 }
 
 TEST(Help, OfACommandIsThatOfItsOption) {
