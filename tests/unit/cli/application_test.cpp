@@ -225,7 +225,10 @@ TEST(Help, ShowsDefaultsUsageAndWhatIsRequired) {
   EXPECT_THAT(help("timeline"), HasSubstr("(8 to 1,000,000) [default: 2000]"));
   EXPECT_THAT(help("compare"), HasSubstr("Usage: tidemark compare [OPTIONS] A B\n"));
   EXPECT_THAT(help("doctor"), HasSubstr("Usage: tidemark doctor [OPTIONS] [[--] PROGRAM [ARGS]...]\n"));
-  EXPECT_THAT(help("recorder"), HasSubstr("[required]"));
+  const CommandModel show = {
+      .name = "show",
+      .options = {{.names = {"--to"}, .value = "x", .group = "Options", .description = "Format", .required = true}}};
+  EXPECT_THAT(help_text(show, 200), HasSubstr("[required]"));
 }
 
 TEST(Help, OfACommandIsThatOfItsOption) {
