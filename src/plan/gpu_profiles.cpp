@@ -298,8 +298,12 @@ Result<GpuProfile> find_gpu_profile(std::string_view name) {
   }
   if (const std::string similar = similar_gpus(wanted); !similar.empty()) {
     return Error{
-        fmt::format("--gpu {}: unknown GPU; similar: {}; --memory sets another size, such as --gpu {} --memory 16GiB",
+        fmt::format("--gpu {}: unknown GPU; similar: {}; --memory sets another size, such as --gpu {} --memory 24GiB",
                     name, similar, similar.substr(0, similar.find(',')))};
+  }
+  if (const auto bytes = parse_size(name); bytes && *bytes >= kGiB) {
+    return Error{fmt::format(
+        "--gpu {}: a size, not a GPU; name a GPU and set its memory, such as --gpu RTX-3090 --memory {}", name, name)};
   }
   std::vector<const GpuProfile*> all;
   for (const GpuProfile& gpu : gpu_profiles()) all.push_back(&gpu);

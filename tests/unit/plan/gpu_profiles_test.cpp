@@ -53,6 +53,12 @@ TEST(GpuProfiles, NamesAsPeopleTypeThem) {
   }
   EXPECT_EQ(find_gpu_profile("a100").error().message,
             "--gpu a100: several GPUs have this name; choose A100-40GB or A100-80GB");
+  EXPECT_EQ(find_gpu_profile("24GB").error().message,
+            "--gpu 24GB: a size, not a GPU; name a GPU and set its memory, such as --gpu RTX-3090 --memory 24GB");
+  EXPECT_EQ(
+      find_gpu_profile("3090 Ti").error().message,
+      "--gpu 3090 Ti: unknown GPU; similar: RTX-3090; --memory sets another size, such as --gpu RTX-3090 --memory "
+      "24GiB");
   EXPECT_TRUE(find_gpu_profile("gtx9").error().message.starts_with("--gpu gtx9: unknown GPU; known: T4, V100-16GB, "));
 }
 
