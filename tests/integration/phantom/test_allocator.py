@@ -80,12 +80,13 @@ class Allocator(Case):
         of_device = [event for event in events if event.get("device") == name]
         before = [event for event in of_device if event["time_ns"] <= ledger["time_ns"]]
         reserved, allocated = before[-1]["total_reserved"], before[-1]["total_allocated"]
-        # The driver takes and releases a segment shortly before PyTorch reports it: the sample may lie between.
-        changing = of_device[len(before)]["total_reserved"] - reserved if len(before) < len(of_device) else 0
+        # The driver takes and releases segments shortly before PyTorch reports them, which may be several for one request with
+        # expandable segments: the sample may lie between.
+        changes = [event["total_reserved"] - reserved for event in of_device[len(before) : len(before) + 4]]
         lines = {line["part"]: line["bytes"] for line in ledger["lines"]}
         self.assertEqual(lines["pytorch"], reserved)
-        self.assertLessEqual(CONTEXT, lines["context"] - min(changing, 0))
-        self.assertLessEqual(lines["context"], most_context + max(changing, 0))  # the driver may take memory after the sample
+        self.assertLessEqual(CONTEXT, lines["context"] - min([0, *changes]))
+        self.assertLessEqual(lines["context"], most_context + max([0, *changes]))  # the driver may take memory after the sample
         self.assertEqual((ledger["used_bytes"], ledger["unexplained_bytes"]), (lines["context"] + reserved, 0))
         self.assertEqual((ledger["allocated_bytes"], ledger["cached_bytes"]), (allocated, reserved - allocated))
 
