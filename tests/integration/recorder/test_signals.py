@@ -68,11 +68,14 @@ class Signals(Case):
         self.addCleanup(process.kill)
         os.close(terminal)
         seen = read_until(output, b"ready\r\n")
+        # tidemark stands still until the program has handled the terminal's signal: another one would not be merged with it.
+        (tidemark,) = children(process.pid)
+        os.kill(tidemark, signal.SIGSTOP)
         os.write(controller, b"\x03")
         seen = read_until(output, b"interrupted\r\n", seen)
-        # tidemark passes signals on in order of their numbers: a SIGINT of its own would come before this SIGTERM.
-        (tidemark,) = children(process.pid)
+        # It passes signals on in order of their numbers: a SIGINT of its own would come before this SIGTERM.
         os.kill(tidemark, signal.SIGTERM)
+        os.kill(tidemark, signal.SIGCONT)
         seen = read_until(output, b"to see the peak memory: tidemark summary", seen)
         self.assertEqual(process.wait(), 0)
         self.assertIn(b"interrupts: 1\r\n", seen)
