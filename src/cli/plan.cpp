@@ -302,7 +302,6 @@ int conclude(const PlannedRun& run, const std::string& format, const FindNeed& f
 }
 
 constexpr std::uint64_t kMinMemory = 256 * kMiB;
-constexpr std::uint64_t kMaxPlannedDevices = 64;
 // Beyond PyTorch's reserved memory, for each rank on two H200 connected by NVLink: driver 580, NCCL 2.28.9, 2026-11-22.
 constexpr NcclMemory kNcclMemory = {880'803'840, 507'510'784};
 

@@ -62,16 +62,6 @@ std::optional<std::uint64_t> used_without_failure(const Plan& plan) {
 
 }  // namespace
 
-std::vector<std::string> recordings_in(const std::string& folder) {
-  std::vector<std::string> files;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    if (entry.path().extension() == ".tide") files.push_back(entry.path().string());
-  }
-  std::ranges::sort(files);
-  return files;
-}
-
 Result<std::vector<PlannedRecording>> read_planned(const std::vector<std::string>& files, bool with_owners) {
   std::vector<PlannedRecording> recordings;
   std::vector<SampledDevice> devices;

@@ -12,9 +12,6 @@
 
 namespace tidemark::cli {
 
-/// The recordings in a folder of a plan, sorted by path.
-[[nodiscard]] std::vector<std::string> recordings_in(const std::string& folder);
-
 /// Reads the recordings of a plan. `with_owners`: with categories and advice, which take longer to read.
 [[nodiscard]] Result<std::vector<PlannedRecording>> read_planned(const std::vector<std::string>& files,
                                                                  bool with_owners);

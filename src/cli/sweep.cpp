@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "analyze/plan/plan.h"
 #include "base/output_file.h"
 #include "base/result.h"
 #include "base/standard_streams.h"
@@ -54,8 +55,6 @@ struct SweptProgram : PresetProgram {
   std::vector<std::string> passed_on;  // to each plan
 };
 
-constexpr std::uint64_t kMaxRanks = 64;
-
 Result<SweptProgram> own_program(const SweepOptions& options) {
   if (options.command.empty()) return Error{"name the PROGRAM, or one that comes with Tidemark by --preset"};
   if (options.varied.empty()) return Error{"name an argument of the program and its values with --vary"};
@@ -96,8 +95,8 @@ Result<SweptProgram> preset_program(const SweepOptions& options, const DpSgdPres
   call.python = *interpreter;
   if (const auto ranks = take_option(program.passed_on, "--nproc")) {
     const auto number = number_of(*ranks);
-    if (!number || *number < 1 || *number > kMaxRanks)
-      return Error{fmt::format("--nproc {}: from 1 to {}", *ranks, kMaxRanks)};
+    if (!number || *number < 1 || *number > kMaxPlannedDevices)
+      return Error{fmt::format("--nproc {}: from 1 to {}", *ranks, kMaxPlannedDevices)};
     call.ranks = static_cast<std::uint64_t>(*number);
   }
   auto preset = chosen.program(call);

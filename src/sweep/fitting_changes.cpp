@@ -7,7 +7,6 @@
 #include <array>
 #include <cctype>
 #include <initializer_list>
-#include <system_error>
 #include <utility>
 
 #include "base/regular_file.h"
@@ -18,7 +17,6 @@ namespace {
 
 constexpr std::size_t kMaxBatchTrials = 4;
 constexpr std::uint64_t kMaxRankFactor = 4;
-constexpr std::uint64_t kMaxRanks = 64;
 
 // Batch sizes of one forward pass on one device come first: the others may be split by the program.
 constexpr std::array kBatchNames = {
@@ -125,11 +123,13 @@ std::optional<PlannedChange> checkpointing(const ChangeSearch& search, const Mea
 std::optional<PlannedChange> more_gpus(const ChangeSearch& search, const MeasureTrial& measure) {
   constexpr std::string_view kRanks = "--nproc=";
   if (!distributes_parameters(search.source)) return std::nullopt;
-  for (std::uint64_t factor = 2; factor <= kMaxRankFactor && search.ranks * factor <= kMaxRanks; factor *= 2) {
+  for (std::uint64_t factor = 2; factor <= kMaxRankFactor; factor *= 2) {
+    const std::uint64_t ranks = search.ranks * factor;
+    if (ranks > kMaxPlannedDevices) break;
     TrialRequest trial = search.trial;
     std::erase_if(trial.options, [&](const std::string& word) { return word.starts_with(kRanks); });
-    trial.options.push_back(fmt::format("{}{}", kRanks, search.ranks * factor));
-    const std::string change = fmt::format("{} GPUs (--nproc {})", search.ranks * factor, search.ranks * factor);
+    trial.options.push_back(fmt::format("{}{}", kRanks, ranks));
+    const std::string change = fmt::format("{} GPUs (--nproc {})", ranks, ranks);
     const auto need = measure(trial, change);
     if (!need) return std::nullopt;
     if (*need <= search.memory_bytes) return PlannedChange{change, *need};

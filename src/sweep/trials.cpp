@@ -166,6 +166,16 @@ Result<std::optional<TrialResult>> run_trial(const TrialRequest& request, const 
   return std::optional<TrialResult>();
 }
 
+std::vector<std::string> recordings_in(const std::string& folder) {
+  std::vector<std::string> files;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
+    if (entry.path().extension() == ".tide") files.push_back(entry.path().string());
+  }
+  std::ranges::sort(files);
+  return files;
+}
+
 std::string end_of_file(const std::string& path) {
   constexpr std::streamoff kMaxTail = 1 << 20;
   std::ifstream file(path, std::ios::binary | std::ios::ate);
@@ -178,19 +188,14 @@ std::string end_of_file(const std::string& path) {
 std::vector<HeldByCategory> categories_at_peak(const std::string& folder) {
   std::vector<HeldByCategory> categories;
   std::uint64_t most = 0;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    if (entry.path().extension() == ".tide") add_categories(categories, most, entry.path().string());
-  }
+  for (const std::string& file : recordings_in(folder)) add_categories(categories, most, file);
   return categories;
 }
 
 TrialResult read_recordings(const std::string& folder, const ProcessEnd& end) {
   TrialResult result;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) {
-    if (entry.path().extension() != ".tide") continue;
-    if (const auto added = add_recording(result, entry.path().string()); !added) {
+  for (const std::string& file : recordings_in(folder)) {
+    if (const auto added = add_recording(result, file); !added) {
       result.failure = added.error().message;
       return result;
     }

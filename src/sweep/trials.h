@@ -29,6 +29,9 @@ struct TrialRequest {
 [[nodiscard]] Result<std::optional<TrialResult>> run_trial(const TrialRequest& request, const std::string& folder,
                                                            StopSignals& signals);
 
+/// The recordings in a trial's folder, sorted by path.
+[[nodiscard]] std::vector<std::string> recordings_in(const std::string& folder);
+
 /// The last MiB of a file, because programs may write much; empty if it cannot be read.
 [[nodiscard]] std::string end_of_file(const std::string& path);
 

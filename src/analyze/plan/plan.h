@@ -82,6 +82,9 @@ struct PlannedDevice {
   bool fits = true;                  ///< no request failed, and the used memory is within the GPU's
 };
 
+/// Maximum number of devices, and of ranks, of a plan.
+inline constexpr std::uint64_t kMaxPlannedDevices = 64;
+
 /// A change of the program's command that makes it fit, found by planning the program with it.
 struct PlannedChange {
   std::string change;        ///< "--batch-size 4", "8 GPUs (--nproc 8)"

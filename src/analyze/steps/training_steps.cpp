@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "analyze/common/annotations.h"
+#include "analyze/common/stack_matching.h"
 #include "base/step_names.h"
 
 namespace tidemark {
@@ -47,11 +48,7 @@ bool is_optimizer_file(std::string_view file) {
 bool is_building_function(std::string_view name) {
   constexpr std::array<std::string_view, 5> kFunctions = {"__init__", "_apply", "load_state_dict",
                                                           "_load_from_state_dict", "from_pretrained"};
-  return std::ranges::find(kFunctions, name.substr(name.rfind('.') + 1)) != kFunctions.end();
-}
-
-std::string_view text_of(const Definitions& definitions, StringId id) {
-  return id.valid() && id.value < definitions.strings.size() ? definitions.strings[id.value] : std::string_view();
+  return std::ranges::find(kFunctions, plain_name(name)) != kFunctions.end();
 }
 
 // For each stack, whether `matches` is true of the location of one of its frames.
@@ -70,7 +67,7 @@ std::vector<bool> stacks_with(const Definitions& definitions, const Matches& mat
 // For each stack, whether one of its frames is of an optimizer of PyTorch.
 std::vector<bool> optimizer_stacks(const Definitions& definitions) {
   return stacks_with(definitions,
-                     [&](const Location& location) { return is_optimizer_file(text_of(definitions, location.file)); });
+                     [&](const Location& location) { return is_optimizer_file(definitions.text(location.file)); });
 }
 
 // The first position of each run of allocations by the optimizer.
@@ -103,7 +100,7 @@ bool ticks_within_steps(const Clock& clock, const Boundaries& runs) {
 bool builds_a_model(const Store& store, const KeySequence& sequence, const Clock& clock) {
   if (!sequence.by_stack) return false;
   const std::vector<bool> builds = stacks_with(store.definitions, [&](const Location& location) {
-    return is_building_function(text_of(store.definitions, location.function));
+    return is_building_function(store.definitions.text(location.function));
   });
   const StackId anchor = store.blocks.stack[sequence.blocks[clock.boundaries.front()].value];
   if (!anchor.valid() || anchor.value >= builds.size() || !builds[anchor.value]) return false;

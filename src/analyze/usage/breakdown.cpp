@@ -134,4 +134,11 @@ Result<Breakdown> analyze_breakdown(const Store& store, const Symbols& symbols, 
   return breakdown;
 }
 
+std::vector<CategoryBytes> categories_of(const Breakdown& breakdown, Device device) {
+  for (const BreakdownDevice& each : breakdown.devices) {
+    if (each.device == device) return each.categories;
+  }
+  return {};
+}
+
 }  // namespace tidemark

@@ -93,6 +93,9 @@ struct Breakdown {
 Result<Breakdown> analyze_breakdown(const Store& store, const Symbols& symbols, const Attribution& attribution,
                                     const BreakdownOptions& options);
 
+/// Empty if the breakdown does not contain the device.
+[[nodiscard]] std::vector<CategoryBytes> categories_of(const Breakdown& breakdown, Device device);
+
 /// Summary of the owners of a recording's memory: for commands that go on with an overview.
 struct PeakOwners {
   std::shared_ptr<const Breakdown> breakdown;      ///< at the peak; null if the recording has no data for it

@@ -147,10 +147,7 @@ std::vector<ComparedCategory> compare_categories(const ComparedRecording& a, con
   if (!a.breakdown || !b.breakdown) return {};
   std::map<Category, ComparedValue> values;
   const auto add = [&](const Breakdown& breakdown, std::uint64_t ComparedValue::*side) {
-    for (const BreakdownDevice& part : breakdown.devices) {
-      if (part.device != device) continue;
-      for (const CategoryBytes& category : part.categories) values[category.category].*side += category.bytes;
-    }
+    for (const CategoryBytes& part : categories_of(breakdown, device)) values[part.category].*side = part.bytes;
   };
   add(*a.breakdown, &ComparedValue::a);
   add(*b.breakdown, &ComparedValue::b);

@@ -31,13 +31,6 @@ SummaryDevice summarize_device(const Overview& overview, Symbols& symbols, std::
   return result;
 }
 
-std::vector<CategoryBytes> categories_of(const Breakdown& breakdown, Device device) {
-  for (const BreakdownDevice& each : breakdown.devices) {
-    if (each.device == device) return each.categories;
-  }
-  return {};
-}
-
 std::optional<OomFailure> explain_latest(const SummaryOptions& options) {
   const auto loaded = options.load_blocks();
   if (!loaded) return std::nullopt;

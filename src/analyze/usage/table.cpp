@@ -56,9 +56,8 @@ struct RowGroup {
   std::vector<StackId> stacks;
 };
 
-// Puts identical layers into one row. `sums`: by stack, most bytes first.
-std::vector<RowGroup> without_modules(const Store& store, const std::vector<RowSum>& sums) {
-  const std::vector<std::uint32_t> numbers = numbers_without_modules(store.definitions);
+// Puts identical layers into one row. `numbers`: numbers_without_modules(); `sums`: by stack, most bytes first.
+std::vector<RowGroup> without_modules(const std::vector<std::uint32_t>& numbers, const std::vector<RowSum>& sums) {
   std::unordered_map<std::uint64_t, std::size_t> places;
   std::vector<RowGroup> groups;
   for (const RowSum& sum : sums) {
@@ -81,14 +80,18 @@ class Groups {
   Groups(const Store& store, GroupBy by, std::optional<OwnerGroups> owners)
       : blocks_(store.blocks), by_(by), owners_(std::move(owners)) {
     if (by == GroupBy::annotation) annotations_ = annotations_of_blocks(store);
+    if (by == GroupBy::stack) layerless_ = numbers_without_modules(store.definitions);
   }
   [[nodiscard]] std::uint64_t of(std::size_t block) const;
   [[nodiscard]] const std::optional<OwnerGroups>& owners() const { return owners_; }
+  /// By stack: numbers_without_modules().
+  [[nodiscard]] const std::vector<std::uint32_t>& layerless() const { return layerless_; }
 
  private:
   const Blocks& blocks_;
   const GroupBy by_;
   std::vector<StringId> annotations_;  // by block
+  std::vector<std::uint32_t> layerless_;
   std::optional<OwnerGroups> owners_;  // if the rows are grouped by an OwnerKind
 };
 
@@ -175,7 +178,7 @@ TableSection section_of_device(const Store& store, Symbols& symbols, const Table
   section.allocated_bytes = total_bytes(sums) + held.unrecorded_bytes;
   std::vector<RowGroup> rows;
   if (options.by == GroupBy::stack) {
-    rows = without_modules(store, sums);
+    rows = without_modules(groups.layerless(), sums);
   } else {
     for (const RowSum& sum : sums) rows.push_back({sum, {}});
   }

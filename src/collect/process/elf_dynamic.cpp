@@ -347,7 +347,7 @@ int search_object(dl_phdr_info* info, std::size_t /*size*/, void* argument) noex
   auto* search = static_cast<Search*>(argument);
   DynamicObject object;
   if (!read_dynamic_object(*info, &object)) return 0;
-  if (find_definition(object, "tidemark_attach") != nullptr) return 0;  // this library, or another copy of it
+  if (is_ours(object)) return 0;
   search->found = find_definition(object, search->symbol);
   return search->found != nullptr ? 1 : 0;
 }
