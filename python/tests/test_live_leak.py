@@ -119,8 +119,8 @@ def test_mistakes_and_who_holds_what_leaks(report: dict[str, Any]) -> None:
     assert source["object_types_unknown_because"] is None
     assert source["new_storages"]["count"] > 20
     types = {(row["kind"], row["type"]): row for row in source["object_types"]}
-    chains = types["tensor", "Tensor"]["chains"]
-    assert any(chain.startswith("__main__.kept[") for chain in chains)
-    assert any("__main__.losses[" in chain for row in source["object_types"] for chain in row["chains"])
+    kept = {holder["name"]: holder for holder in types["tensor", "Tensor"]["holders"]}["__main__.kept"]
+    assert kept["chain"].startswith("__main__.kept[") and kept["storage_count"] > 1
+    assert any(holder["name"] == "__main__.losses" for row in source["object_types"] for holder in row["holders"])
     assert "a list or dictionary only grows" in report["text"]
     assert "losses are kept with their autograd graphs" in report["text"]

@@ -45,7 +45,7 @@ export interface OfRecording {
   /** path as given */
   file: string;
   source: "recording" | "pytorch_snapshot";
-  /** PYTORCH_CUDA_ALLOC_CONF; "" for the defaults; null in recordings */
+  /** PYTORCH_CUDA_ALLOC_CONF; "" for the defaults; null: unknown */
   allocator_settings: string | null;
   process: Process;
   /** events in the recording, or entries of the snapshot's trace */
@@ -1033,8 +1033,11 @@ export interface Fragmentation extends OfRecording {
 export interface UsualMistake {
   name: "losses_with_graph" | "metrics_not_detached" | "tensors_with_graph" | "capturing_hook" | "unbounded_cache" | "growing_container";
   confidence: "exact" | "estimated" | "unknown";
+  cause: string;
   /** what to do */
-  advice: string;
+  fix: string;
+  /** what refers to the memory; null: the program was not asked */
+  holder: string | null;
 }
 
 /** An owner's growth. */
@@ -2469,6 +2472,15 @@ export interface GrowingModule {
   held_bytes: number;
 }
 
+/** New storages that one object of the program refers to. */
+export interface GrowingHolder {
+  name: string;
+  /** of references to one of them */
+  chain: string;
+  storage_count: number;
+  bytes: number;
+}
+
 /** New storages of one kind of owner, as the program says. */
 export interface GrowingType {
   kind: string;
@@ -2477,8 +2489,9 @@ export interface GrowingType {
   bytes: number;
   /** without a chain of references */
   native_count: number;
-  /** samples, of different storages */
-  chains: string[];
+  /** most bytes first */
+  holders: GrowingHolder[];
+  other_holder_count: number;
 }
 
 /** Storages that the program has since it was first asked. */

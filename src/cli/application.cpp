@@ -72,26 +72,40 @@ std::string first_example(const CLI::App& app, std::string_view name) {
 struct Counterpart {
   std::string_view reads;
   std::string_view watches;
+  bool reads_only_files = true;  // its --pid follows no recording
 };
-constexpr Counterpart kCounterparts[] = {{"leaks", "leak"}, {"fragmentation", "fragment"}, {"explain", "oom"}};
+constexpr Counterpart kCounterparts[] = {
+    {"leaks", "leak"},         {"fragmentation", "fragment"},     {"explain", "oom"},
+    {"summary", "top", false}, {"summary", "interactive", false}, {"timeline", "profile", false}};
 
 // "tidemark leak run.tide" and "tidemark leaks --pid 4711"; empty: neither.
 std::string other_command(int argc, const char* const* argv) {
   const std::string_view command = argv[1];
-  for (const auto& [reads, watches] : kCounterparts) {
+  for (const auto& [reads, watches, reads_only_files] : kCounterparts) {
     for (int n = 2; n < argc; ++n) {
       const std::string_view word = argv[n];
       if (command == watches && is_recording_name(word)) {
         return fmt::format("`tidemark {}` watches running processes; to read a recording: tidemark {} {}", watches,
                            reads, shell_word(word));
       }
-      if (command == reads && (word == "--pid" || word.starts_with("--pid="))) {
+      if (command == reads && reads_only_files && (word == "--pid" || word.starts_with("--pid="))) {
         return fmt::format("`tidemark {}` reads recordings; to watch a running process: tidemark {} --pid PID", reads,
                            watches);
       }
     }
   }
   return "";
+}
+
+// "--pid needs a value: --pid PID" for CLI11's "--pid: 1 required PID missing".
+std::string parse_problem(const CLI::ParseError& error) {
+  const std::string what = error.what();
+  const std::string_view missing = ": 1 required ";
+  const std::size_t begin = what.find(missing);
+  if (begin == std::string::npos || !what.ends_with(" missing")) return what;
+  const std::string option = what.substr(0, begin);
+  const std::size_t type = begin + missing.size();
+  return fmt::format("{0} needs a value: {0} {1}", option, what.substr(type, what.size() - type - 8));
 }
 
 // Before CLI11 parses: of a command that ends with a program it takes the first unknown option for the program.
@@ -173,8 +187,8 @@ int run_application(int argc, const char* const* argv) {
     } catch (const CLI::ParseError& error) {
       const std::string command = is_command(argv[1]) ? fmt::format(" {}", argv[1]) : "";
       const std::string example = error.get_name() == "RequiredError" ? first_example(app, argv[1]) : "";
-      if (!example.empty()) return fail(fmt::format("{}; for example: {}", error.what(), example));
-      return fail(fmt::format("{}; see `tidemark{} --help`", error.what(), command));
+      if (!example.empty()) return fail(fmt::format("{}; for example: {}", parse_problem(error), example));
+      return fail(fmt::format("{}; see `tidemark{} --help`", parse_problem(error), command));
     }
     for (const auto& [subcommand, action] : application.actions) {
       if (subcommand->parsed()) return action();

@@ -137,18 +137,20 @@ Json hex(std::uint64_t value) {
 }
 
 Json process_fields(const ProcessInfo& process) {
-  return {{"pid", nullable(process.pid)},
-          {"parent_pid", nullable(process.parent_pid)},
-          {"rank", nullable(process.rank)},
-          {"local_rank", nullable(process.local_rank)},
-          {"world_size", nullable(process.world_size)},
-          {"start_wall_ns", nullable(process.start_wall_ns)},
-          {"hostname", process.hostname},
-          {"command_line", process.command_line},
-          {"python_version", process.python_version},
-          {"torch_version", process.torch_version},
-          {"stack_mode", process.stack_mode},
-          {"recorder_version", process.recorder_version}};
+  Json fields = {{"pid", nullable(process.pid)},
+                 {"parent_pid", nullable(process.parent_pid)},
+                 {"rank", nullable(process.rank)},
+                 {"local_rank", nullable(process.local_rank)},
+                 {"world_size", nullable(process.world_size)},
+                 {"start_wall_ns", nullable(process.start_wall_ns)},
+                 {"hostname", process.hostname},
+                 {"command_line", process.command_line},
+                 {"python_version", process.python_version},
+                 {"torch_version", process.torch_version},
+                 {"stack_mode", process.stack_mode},
+                 {"recorder_version", process.recorder_version}};
+  if (process.allocator_settings) fields["allocator_settings"] = *process.allocator_settings;
+  return fields;
 }
 
 Json location_fields(std::size_t own, const Location& location) {

@@ -61,8 +61,14 @@ Result<void> export_store(const AttributedStore& store, const ExportArguments& o
   } else {
     auto file = OutputFile::create(options.output);
     if (!file) return file.error();
-    if (auto written = write([&](std::string_view bytes) { return file->write(bytes); }); !written) return written;
+    std::uint64_t size = 0;
+    const auto written = write([&](std::string_view bytes) {
+      size += bytes.size();
+      return file->write(bytes);
+    });
+    if (!written) return written;
     if (auto committed = file->commit(); !committed) return committed;
+    say_written(options.output, size);
   }
   write_stderr({quality_hint(describe_recording(store, symbols), detect_terminal(STDERR_FILENO))});
   return {};

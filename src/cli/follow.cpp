@@ -193,8 +193,7 @@ class Following {
     auto bytes = analyze(text && screen_ ? LiveScreen::terminal() : Terminal());
     if (!bytes && at_end) return bytes.error();
     if (!to_stdout()) {
-      if (!bytes || write_output(what_.output, *bytes) == kOk) return {};
-      return Error{what_.output + ": following ended"};
+      return bytes ? write_file(what_.output, *bytes) : Result<void>();
     }
     if (!text) return bytes ? screen().show(*bytes) : Result<void>();
     return screen().show(title() + "\n\n" + (bytes ? *bytes : bytes.error().message));

@@ -199,6 +199,10 @@ int fit_plan(const FitRequest& request) {
   }
   if (!problem.empty()) return fail(problem);
   if (fit.stopped) return fail("stopped before the answer was known");
+  if (const auto largest = fit.largest()) {
+    const std::string text = std::to_string(*largest);
+    fit.command = program->with({&text, 1});
+  }
   const TrialResult& first = fit.trials.front().result;
   if (!first.fits) return fail(fmt::format("{} {}: {}", fit.name, fit.trials.front().value, first.failure));
   const int printed = print(request.json ? to_json(fit) : to_text(fit, detect_terminal(STDOUT_FILENO)));

@@ -168,10 +168,15 @@ Result<std::string> output_format(const ReadingOptions& options) {
   return format.empty() ? "text" : format;
 }
 
-int write_output(const std::string& path, const std::string& bytes) {
+int write_output(const std::string& path, const std::string& bytes, std::string_view hint) {
   if (path.empty() || path == "-") return print(bytes);
-  const auto written = write_file(path, bytes);
-  return written ? kOk : fail(written.error().message);
+  if (const auto written = write_file(path, bytes); !written) return fail(written.error().message);
+  say_written(path, bytes.size(), hint);
+  return kOk;
+}
+
+void say_written(const std::string& path, std::uint64_t bytes, std::string_view hint) {
+  say(shown(fmt::format("wrote {}, {}", shell_word(path), format_bytes(bytes))) + std::string(hint));
 }
 
 }  // namespace tidemark::cli

@@ -62,9 +62,11 @@ Result<void> check_output(std::span<const std::string> inputs, const std::string
 /// --format, or the format of the output file's name. Fails for an unknown one, and for a PNG on a terminal.
 Result<std::string> output_format(const ReadingOptions& options);
 
-/// Writes to the file, which appears complete or not at all, or to stdout if `path` is "" or "-". Returns the exit
-/// code.
-int write_output(const std::string& path, const std::string& bytes);
+/// Writes to the file, which appears complete or not at all, and reports its name and size, or to stdout if `path` is
+/// "" or "-". Returns the exit code. `hint`: text after the report.
+int write_output(const std::string& path, const std::string& bytes, std::string_view hint = "");
+/// Reports on stderr that a file was written: "wrote blocks.csv, 1.2 MiB".
+void say_written(const std::string& path, std::uint64_t bytes, std::string_view hint = "");
 
 /// --module, --component, --category and --phase; and --component-rules.
 struct OwnerArguments {

@@ -40,8 +40,7 @@ std::string usual_output(const std::string& file) {
 
 int run(ReportOptions& options) {
   if (const auto chosen = choose_files(options.files); !chosen) return fail(chosen.error().message);
-  const bool named = !options.output.empty();
-  if (!named) options.output = usual_output(options.files.front());
+  if (options.output.empty()) options.output = usual_output(options.files.front());
   const auto status = check_output(options.files, options.output, true, "an HTML page", "report.html");
   if (!status) return fail(status.error().message);
   constexpr std::size_t kFew = 50;  // they fit, or are read in seconds
@@ -66,9 +65,7 @@ int run(ReportOptions& options) {
   if (!read) return fail(read.error().message);
   const auto page = to_html(std::move(pages));
   if (!page) return fail(page.error().message);
-  const int written = write_output(options.output, *page);
-  if (written == kOk && !named) say(shown("wrote " + shell_word(options.output) + ": open it in a browser"));
-  return written;
+  return write_output(options.output, *page, ": open it in a browser");
 }
 
 }  // namespace

@@ -24,9 +24,11 @@ void ChildProcess::start(const std::vector<std::string>& command, const std::vec
       },
       pid_);
   if (error != 0) {
-    const char* const hint =
-        command.front().ends_with(".py") ? "; a Python script needs its interpreter before it, such as python" : "";
-    error_ = {fmt::format("cannot run {}: {}{}", command.front(), std::strerror(error), hint)};
+    const bool is_script = command.front().ends_with(".py") && ::access(command.front().c_str(), F_OK) == 0;
+    error_ = {is_script
+                  ? fmt::format("cannot run {0}: it is a Python script; put its interpreter before it: python {0}",
+                                command.front())
+                  : fmt::format("cannot run {}: {}", command.front(), std::strerror(error))};
     exit_code_if_not_started_ = error == ENOENT ? 127 : 126;
     return;
   }

@@ -4,6 +4,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <tuple>
 #include <utility>
 
 #include "analyze/attribution/attributed_store.h"
@@ -13,7 +14,7 @@ namespace tidemark {
 namespace {
 
 constexpr std::size_t kMaxSources = 10;
-constexpr std::size_t kSampleChains = 3;  // for each type
+constexpr std::size_t kMaxHolders = 3;  // of each type
 
 /// Calls `analyze(n, store, symbols, stacks)` for each recording that has events; `stacks`: the recorded stacks of the
 /// blocks.
@@ -75,6 +76,14 @@ void add_sources(const RecordedProcess& process, const Store& store, Symbols& sy
   found.sources.resize(kMaxSources);
 }
 
+void add_to_holders(const HeldStorage& storage, std::vector<GrowingHolder>& holders) {
+  const std::string name = holder_of(storage.chains.front());
+  auto holder = std::ranges::find(holders, name, &GrowingHolder::name);
+  if (holder == holders.end()) holder = holders.insert(holders.end(), {name, storage.chains.front(), 0, 0});
+  ++holder->storages;
+  holder->bytes += storage.bytes;
+}
+
 std::vector<GrowingType> types_of(const ObjectAnswer& answer) {
   std::vector<GrowingType> types;
   for (const HeldStorage& storage : answer.storages) {
@@ -82,11 +91,16 @@ std::vector<GrowingType> types_of(const ObjectAnswer& answer) {
     auto type = std::find_if(types.begin(), types.end(), [&](const GrowingType& known) {
       return known.kind == storage.kind && known.type == storage.type;
     });
-    if (type == types.end()) type = types.insert(types.end(), {storage.kind, storage.type, 0, 0, 0, {}});
+    if (type == types.end()) type = types.insert(types.end(), {storage.kind, storage.type, 0, 0, 0, {}, 0});
     ++type->storages;
     type->bytes += storage.bytes;
     type->native += storage.native ? 1 : 0;
-    if (type->chains.size() < kSampleChains && !storage.chains.empty()) type->chains.push_back(storage.chains.front());
+    if (!storage.chains.empty()) add_to_holders(storage, type->holders);
+  }
+  for (GrowingType& type : types) {
+    std::ranges::stable_sort(type.holders, std::greater<>(), &GrowingHolder::bytes);
+    type.other_holders = type.holders.size() - std::min(type.holders.size(), kMaxHolders);
+    type.holders.resize(type.holders.size() - type.other_holders);
   }
   std::ranges::stable_sort(types, std::greater<>(), &GrowingType::bytes);
   return types;
@@ -113,21 +127,22 @@ LeakObject* leak_of(const HeldStorage& storage, std::uint64_t answered_ns, const
   return nullptr;
 }
 
-// References are more precise than stacks: for each leak, the mistake shown by most bytes of its storages.
+// References are more precise than stacks: for each leak, the mistake and holder shown by most bytes of its storages.
 void match_mistakes(const ObjectAnswer& answer, const LiveRecording& recording, const Store& store, Leaks& leaks) {
   const std::uint64_t until_ns = answered_ns(answer, recording);
-  std::map<std::pair<LeakObject*, UsualMistake>, std::uint64_t> bytes;
+  std::map<std::tuple<LeakObject*, UsualMistake, std::string>, std::uint64_t> bytes;
   for (const HeldStorage& storage : answer.storages) {
     LeakObject* leak = leak_of(storage, until_ns, store, leaks);
     if (leak == nullptr) continue;
-    const MatchedMistake mistake = match_usual_mistake({leak->kind, storage.chains, {}, leak->ends_in_scalar});
-    if (mistake.confidence == Confidence::exact) bytes[{leak, mistake.mistake}] += storage.bytes;
+    const MatchedMistake mistake = match_usual_mistake({leak->keeps_graphs, storage.chains, {}, leak->ends_in_scalar});
+    if (mistake.confidence == Confidence::exact) bytes[{leak, mistake.mistake, mistake.holder}] += storage.bytes;
   }
   std::map<LeakObject*, std::uint64_t> most;
   for (const auto& [what, size] : bytes) {
-    if (size <= most[what.first]) continue;
-    most[what.first] = size;
-    what.first->mistake = {what.second, Confidence::exact};
+    const auto& [leak, mistake, holder] = what;
+    if (size <= most[leak]) continue;
+    most[leak] = size;
+    leak->mistake = {mistake, Confidence::exact, holder};
   }
 }
 

@@ -58,14 +58,23 @@ struct GrowingModule {
   std::uint64_t held_bytes = 0;
 };
 
+/// New storages that one object of the program refers to.
+struct GrowingHolder {
+  std::string name;   ///< holder_of() the chain: "__main__.losses"
+  std::string chain;  ///< to one of them: "__main__.losses[12]"
+  std::uint64_t storages = 0;
+  std::uint64_t bytes = 0;
+};
+
 /// New storages of a Python program since the first request, for one kind of owner; of the storages in its answer.
 struct GrowingType {
   std::string kind;  ///< "tensor", "saved tensor"
   std::string type;  ///< "Tensor"; empty: unknown
   std::uint64_t storages = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t native = 0;         ///< storages without a chain, see HeldStorage
-  std::vector<std::string> chains;  ///< samples, of different storages
+  std::uint64_t native = 0;            ///< storages without a chain, see HeldStorage
+  std::vector<GrowingHolder> holders;  ///< most bytes first, the first ones
+  std::size_t other_holders = 0;       ///< not in `holders`
 };
 
 /// For the most recent part of a recording, by position in WatchRun::recorded: its leaks, block by block, and the

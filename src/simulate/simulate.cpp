@@ -17,7 +17,7 @@
 #include "launch/interpreter_probe.h"
 #include "simulate/allocator_model.h"
 #include "simulate/requests.h"
-#include "simulate/settings_text.h"
+#include "allocator/settings_text.h"
 
 namespace tidemark {
 

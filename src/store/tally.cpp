@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "allocator/settings_text.h"
 #include "base/arithmetic.h"
 
 namespace tidemark {
@@ -232,6 +233,9 @@ Tally::Effect Tally::add_out_of_memory(const Event& event, const OutOfMemoryDeta
 Overview Tally::finish(std::string path, Definitions definitions) && {
   overview_.path = std::move(path);
   overview_.definitions = std::move(definitions);
+  if (const auto& settings = overview_.definitions.process.allocator_settings) {
+    overview_.source.allocator_settings = known_settings(*settings);
+  }
   overview_.last_event_ns = last_event_ns();
   if (overview_.definitions.end) now_ns_ = std::max(now_ns_, overview_.definitions.end->time_ns);
   std::vector<Mark>& marks = overview_.definitions.marks;

@@ -28,11 +28,13 @@ struct ProcessInfo {
   std::optional<std::int32_t> local_rank;
   std::optional<std::int32_t> world_size;
   std::string hostname;
-  std::string command_line;                    ///< arguments joined by spaces
-  std::string python_version;                  ///< "3.11.7"; empty when no interpreter was found
-  std::string torch_version;                   ///< empty when unknown
-  std::string stack_mode;                      ///< "none", "python", "native" or "both": as requested
-  std::string recorder_version;                ///< of tidemark
+  std::string command_line;      ///< arguments joined by spaces
+  std::string python_version;    ///< "3.11.7"; empty when no interpreter was found
+  std::string torch_version;     ///< empty when unknown
+  std::string stack_mode;        ///< "none", "python", "native" or "both": as requested
+  std::string recorder_version;  ///< of tidemark
+  /// PYTORCH_ALLOC_CONF or PYTORCH_CUDA_ALLOC_CONF of the environment; empty: not set; nullopt: unknown.
+  std::optional<std::string> allocator_settings = {};
   std::optional<std::uint64_t> start_wall_ns;  ///< wall clock (ns since 1970, UTC) at time_ns == 0
 };
 

@@ -124,8 +124,9 @@ class FieldWriter {
   void field_or(const std::optional<Number>& value) {
     field(value.value_or(kNone));
   }
-  void last_field(const std::optional<std::uint64_t>& value) {
-    if (value) number(*value);
+  template <typename Value>
+  void last_field(const std::optional<Value>& value) {
+    if (value) field(*value);
   }
   /// `value` as its difference to another.
   void difference(std::uint64_t from, std::uint64_t value) { number(delta_code(from, value)); }
@@ -234,8 +235,9 @@ class FieldReader {
     field(found);
     value = found <= Number{kNone} ? std::nullopt : std::optional(found);
   }
-  void last_field(std::optional<std::uint64_t>& value) {
-    if (!at_end()) value = number();
+  template <typename Value>
+  void last_field(std::optional<Value>& value) {
+    if (!at_end()) field(value.emplace());
   }
   void difference(std::uint64_t from, std::uint64_t& value) { value = apply_delta(from, number()); }
   void increase(std::uint32_t from, std::uint32_t& value) {

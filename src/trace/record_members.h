@@ -38,7 +38,7 @@ struct RecordMembers {
   struct NoneIs {
     Member member;
   };
-  /// An optional number at a record's end: no bytes if there is none.
+  /// An optional number or text at a record's end: no bytes if there is none.
   template <typename Member>
   struct Last {
     Member member;
@@ -71,7 +71,7 @@ struct RecordMembers {
     return std::tuple(none_is<-1>(&T::pid), none_is<-1>(&T::parent_pid), none_is<-1>(&T::rank),
                       none_is<-1>(&T::local_rank), none_is<-1>(&T::world_size), none_is<0U>(&T::start_wall_ns),
                       &T::hostname, &T::command_line, &T::python_version, &T::torch_version, &T::stack_mode,
-                      &T::recorder_version);
+                      &T::recorder_version, last(&T::allocator_settings));
   }
   static constexpr auto of(const ThreadInfo*) {
     using T = ThreadInfo;

@@ -34,7 +34,10 @@ constexpr std::size_t kRowsOfRow = 8;
 class Prompt {
  public:
   explicit Prompt(const ProgramOptions& options)
-      : notices_(options.notices), session_(options), asked_(isatty(STDIN_FILENO) != 0) {
+      : notices_(options.notices),
+        session_(options),
+        first_view_(options.first_view),
+        asked_(isatty(STDIN_FILENO) != 0) {
     session_.start();
   }
 
@@ -45,6 +48,8 @@ class Prompt {
       if (!line) break;
       obey(*line);
     }
+    // Without a terminal and without a command, its first view is the answer.
+    if (!asked_ && !obeyed_ && !signal_ && !wrong_choice_) show_view(std::string(views()[first_view_].name), "");
     if (wrong_choice_) return *wrong_choice_;
     if (!written_) return written_.error();
     return ProgramEnd{.code = failed_ ? 2 : 0, .signal = signal_};
@@ -98,6 +103,7 @@ class Prompt {
     std::string argument = line.substr(std::min(line.find_first_not_of(" \t\r", end), line.size()));
     argument.erase(argument.find_last_not_of(" \t\r") + 1);
     if (command.empty()) return;
+    obeyed_ = true;
     if (command == "quit" || command == "exit" || command == "q") {
       done_ = true;
     } else if (command == "help") {
@@ -182,11 +188,13 @@ class Prompt {
   Signals signals_;  // before threads are started
   Notices* notices_;
   Session session_;
+  std::size_t first_view_;
   std::optional<int> signal_;
   std::optional<Error> wrong_choice_;
   bool asked_;  // whether a user at a terminal typed it
   std::string typed_;
   bool ended_ = false;
+  bool obeyed_ = false;  // a command was given
   bool done_ = false;
   bool failed_ = false;
   Result<void> written_;

@@ -157,7 +157,7 @@ class WindowResults {
           fmt::format("the share that is not allocated {}", trend_text(device.unused.share_trend)));
       finding.details.push_back("pattern: " + unused_pattern_text(device.unused));
       for (const FragmentationAdvice& advice : device.advice) {
-        finding.details.push_back(advice_text(advice, device.unused, store_.path).change);
+        finding.details.push_back(advice_text(advice, device.unused, fragmentation->recording).change);
       }
       process_.findings.push_back(std::move(finding));
     }

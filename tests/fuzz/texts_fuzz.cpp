@@ -14,7 +14,7 @@
 #include "fuzz/require.h"
 #include "monitor/object_question.h"
 #include "plan/gpu_profiles.h"
-#include "simulate/settings_text.h"
+#include "allocator/settings_text.h"
 #include "sweep/kept_trials.h"
 
 namespace {

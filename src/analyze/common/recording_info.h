@@ -39,7 +39,7 @@ Result<std::vector<std::size_t>> select_devices(const Overview& overview, const 
 struct RecordingInfo {
   std::string path;
   SourceKind source = SourceKind::recording;
-  std::optional<std::string> allocator_settings;  ///< PYTORCH_CUDA_ALLOC_CONF; nullopt if unknown
+  std::optional<std::string> allocator_settings;  ///< PYTORCH_CUDA_ALLOC_CONF as set; nullopt if unknown
   ProcessInfo process;
   bool is_worker = false;  ///< of a torch.utils.data.DataLoader, as its Python stacks show
   std::uint64_t event_count = 0;

@@ -296,12 +296,12 @@ std::optional<FrameName> common_caller(Symbols& symbols, const std::vector<Stack
 }
 
 // PyTorch's own functions also have names of hooks and caches: only the project's functions count.
-MatchedMistake mistake_of(LeakObjectKind kind, bool ends_in_scalar, const NamedStack& stack) {
+MatchedMistake mistake_of(bool keeps_graphs, bool ends_in_scalar, const NamedStack& stack) {
   std::vector<std::string> functions;
   for (auto frame = stack.frames.rbegin(); frame != stack.frames.rend(); ++frame) {
     if (is_project_code(*frame)) functions.push_back(frame->function);
   }
-  return match_usual_mistake({kind, {}, functions, ends_in_scalar});
+  return match_usual_mistake({keeps_graphs, {}, functions, ends_in_scalar});
 }
 
 constexpr auto kRate = [](const auto& leak) { return leak.growth.bytes_per_step.value; };
@@ -433,14 +433,14 @@ LeakList::Found LeakList::describe(const GrownObject& grown, std::size_t device)
     object.held_bytes += site.held_bytes;
     object.held_blocks += site.held_blocks;
   }
+  object.keeps_graphs = grown.keeps_graphs;
   if (grown.kind == LeakObjectKind::call_site) {
-    const LeakObjectKind kind = grown.keeps_graphs ? LeakObjectKind::autograd_graph : grown.kind;
-    object.mistake = mistake_of(kind, grown.ends_in_scalar, found.sites.front().stack);
+    object.mistake = mistake_of(grown.keeps_graphs, grown.ends_in_scalar, found.sites.front().stack);
     return found;
   }
   object.last = name_stack(symbols_, grown.last);
   object.ends_in_scalar = grown.ends_in_scalar;
-  object.mistake = mistake_of(grown.kind, grown.ends_in_scalar, object.last);
+  object.mistake = mistake_of(grown.keeps_graphs, grown.ends_in_scalar, object.last);
   object.caller = common_caller(symbols_, grown.forward_stacks);
   object.owners = owners_of(grown);
   return found;

@@ -135,6 +135,7 @@ struct LeakObject {
   std::uint64_t first_step_ns = 0;
   std::uint64_t last_step_ns = 0;
   bool perhaps_input = false;  ///< as in GrownObject
+  bool keeps_graphs = false;   ///< as in GrownObject
   MatchedMistake mistake;      ///< mistake that it matches, by its kind and the allocating functions of the project
   // The following are unset for a call site, which has the stack of its leak.
   bool ends_in_scalar = false;        ///< as in GrownObject

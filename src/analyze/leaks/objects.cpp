@@ -37,7 +37,7 @@ bool says_loss(std::string_view name) {
   return name.find("loss") != name.npos;
 }
 
-UsualMistake mistake_of(std::string_view written, LeakObjectKind object, bool is_scalar) {
+UsualMistake mistake_of(std::string_view written, bool keeps_graphs, bool is_scalar) {
   const std::string chain = lower(written);
   const std::string_view keeper = before_graph(chain);
   const bool is_graph = keeper.size() < chain.size();
@@ -50,7 +50,7 @@ UsualMistake mistake_of(std::string_view written, LeakObjectKind object, bool is
   if (has_any(keeper, kCacheNames)) return UsualMistake::unbounded_cache;
   if (!is_element) return UsualMistake::none;
   // The chain to the tensor that a graph ends in does not go through the graph.
-  return object == LeakObjectKind::autograd_graph ? with_graph : UsualMistake::growing_container;
+  return keeps_graphs ? with_graph : UsualMistake::growing_container;
 }
 
 GrownObject call_site(GroupGrowth&& leak, bool perhaps_input = false) {
@@ -176,6 +176,7 @@ class ObjectJoiner {
     }
     passes_.add_activations(held);
     const bool are_graphs = passes_.are_graphs(held);
+    object.keeps_graphs = are_graphs;
     object.kind = are_graphs ? LeakObjectKind::autograd_graph : LeakObjectKind::forward_pass;
     const ForwardPasses::UsualLast last = passes_.usual_last(held, are_graphs);
     object.last = last.stack;
@@ -190,17 +191,26 @@ class ObjectJoiner {
 
 }  // namespace
 
+std::string holder_of(std::string_view chain) {
+  std::string_view holder = before_graph(chain);
+  if (const auto index = holder.rfind('['); index != holder.npos) holder = holder.substr(0, index);
+  for (auto index = holder.rfind('['); holder.ends_with(']') && index != holder.npos; index = holder.rfind('[')) {
+    holder = holder.substr(0, index);
+  }
+  return std::string(holder);
+}
+
 MatchedMistake match_usual_mistake(const LeakEvidence& evidence) {
   for (const std::string& chain : evidence.chains) {
-    const UsualMistake mistake = mistake_of(chain, evidence.object, evidence.ends_in_scalar);
-    if (mistake != UsualMistake::none) return {mistake, Confidence::exact};
+    const UsualMistake mistake = mistake_of(chain, evidence.keeps_graphs, evidence.ends_in_scalar);
+    if (mistake != UsualMistake::none) return {mistake, Confidence::exact, holder_of(chain)};
   }
   for (const std::string& function : evidence.functions) {
     const std::string name = lower(function);
     if (name.find(kHookName) != name.npos) return {UsualMistake::capturing_hook, Confidence::estimated};
     if (has_any(name, kCacheNames)) return {UsualMistake::unbounded_cache, Confidence::estimated};
   }
-  if (evidence.object == LeakObjectKind::autograd_graph) {
+  if (evidence.keeps_graphs) {
     return {evidence.ends_in_scalar ? UsualMistake::losses_with_graph : UsualMistake::tensors_with_graph,
             Confidence::estimated};
   }

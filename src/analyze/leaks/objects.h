@@ -110,7 +110,7 @@ inline constexpr EnumName<LeakObjectKind> kLeakObjectKindNames[] = {{LeakObjectK
 
 /// Facts about a leaking source; views must outlive the call.
 struct LeakEvidence {
-  LeakObjectKind object = LeakObjectKind::call_site;
+  bool keeps_graphs = false;  ///< the kept blocks are most of what forward passes left for their backward passes
   /// References from a root to the kept object, in the notation of docs/holders.md: "__main__.losses[12].grad_fn".
   std::span<const std::string> chains;
   std::span<const std::string> functions;  ///< of the stack that allocated it, innermost first
@@ -121,7 +121,12 @@ struct MatchedMistake {
   UsualMistake mistake = UsualMistake::none;
   Confidence confidence =
       Confidence::unknown;  ///< exact: a reference shows it; estimated: from the stack or the kind of object
+  std::string holder = {};  ///< holder_of() the reference: "__main__.losses"; empty unless exact
 };
+
+/// The object that a chain of references names as the holder of a tensor, without the position in it: "__main__.losses"
+/// of "__main__.losses[12].grad_fn → (1 node) → AddmmBackward0._saved_mat1".
+[[nodiscard]] std::string holder_of(std::string_view chain);
 
 /// Chains take precedence; the first one that matches decides.
 [[nodiscard]] MatchedMistake match_usual_mistake(const LeakEvidence& evidence);
@@ -135,7 +140,8 @@ struct GrownObject {
                                         ///< loss
   StackId last;                         ///< the allocation of the last block in most of the forward passes
   std::vector<StackId> forward_stacks;  ///< of the leaks of activations
-  bool keeps_graphs = false;            ///< for a call site: its blocks alone are most of the memory left by the passes
+  bool keeps_graphs = false;            ///< its blocks are most of the memory that the forward passes left for their
+                                        ///< backward passes: an autograd graph, or a call site that holds one alone
   bool perhaps_input = false;  ///< for a call site: it grows with the forward passes of another object, which may keep
                                ///< it, if it is an input of them
 };

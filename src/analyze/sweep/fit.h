@@ -28,11 +28,12 @@ struct Fit {
   std::string option;  ///< "--batch-size"
   ValueRange range;
   std::string gpu;
-  std::uint64_t memory_bytes = 0;  ///< of each device
-  double margin_share = 0;         ///< of the memory that must stay free
-  std::uint64_t limit_bytes = 0;   ///< memory minus the margin: limit of the trials
-  std::vector<FitTrial> trials;    ///< in execution order
-  bool stopped = false;            ///< before the answer was certain
+  std::uint64_t memory_bytes = 0;         ///< of each device
+  double margin_share = 0;                ///< of the memory that must stay free
+  std::uint64_t limit_bytes = 0;          ///< memory minus the margin: limit of the trials
+  std::vector<FitTrial> trials;           ///< in execution order
+  bool stopped = false;                   ///< before the answer was certain
+  std::vector<std::string> command = {};  ///< the program with the largest value that fits; empty if none does
 
   /// The largest value that was tried and fits.
   [[nodiscard]] std::optional<std::uint64_t> largest() const;

@@ -364,6 +364,14 @@ void set_reporting_library(const void* definition) noexcept {
   errno = saved;
 }
 
+// As PyTorch reads it when it is loaded: versions before 2.9 know the second name only.
+static const char* allocator_settings() noexcept {
+  for (const char* name : {"PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"}) {
+    if (const char* text = ::getenv(name)) return text;
+  }
+  return "";
+}
+
 void describe_process(ThreadState* thread) noexcept {
   const ring::Ranks ranks = ring::ranks_now();
   sent_rank.store(ranks.rank, std::memory_order_relaxed);
@@ -373,6 +381,7 @@ void describe_process(ThreadState* thread) noexcept {
   definition.u32(static_cast<std::uint32_t>(ranks.world_size));
   definition.text(python_version_text());
   definition.text(reporting_library);
+  definition.text(allocator_settings());
   if (!definition.finish()) event_dropped(thread);
 }
 

@@ -7,7 +7,7 @@
 //     void describe(Visitor& v, const MatchedMistake& mistake, const Device& device) {
 //       v.type("UsualMistake", "A mistake that a leak matches, how that is known, and what to do about it.");
 //       v.field("name", named<kUsualMistakeNames>(mistake.mistake), "what it is");
-//       v.field("advice", usual_mistake_text(mistake.mistake, device), "what to do");
+//       v.field("fix", usual_mistake_words(mistake.mistake, device).fix, "what to do");
 //     }
 //
 // - `type(name, doc, module)` comes first and names the object: the class in Python. `module` is its Python module, for

@@ -187,7 +187,7 @@ void describe(Visitor& v, const RecordingInfo& recording) {
   v.field("source", one_of<"recording", "pytorch_snapshot">(
                         recording.source == SourceKind::recording ? "recording" : "pytorch_snapshot"));
   v.field("allocator_settings", recording.allocator_settings,
-          R"(PYTORCH_CUDA_ALLOC_CONF; "" for the defaults; null in recordings)");
+          R"(PYTORCH_CUDA_ALLOC_CONF; "" for the defaults; null: unknown)");
   v.field("process", recording.process);
   v.field("event_count", recording.event_count, "events in the recording, or entries of the snapshot's trace");
   v.field("duration_ns", recording.duration_ns, "from the start to the last event");

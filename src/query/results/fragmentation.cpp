@@ -112,9 +112,10 @@ void describe(Visitor& v, const UnusedMemory& unused) {
 }
 
 template <typename Visitor>
-void describe(Visitor& v, const FragmentationAdvice& advice, const UnusedMemory& unused, const std::string& file) {
+void describe(Visitor& v, const FragmentationAdvice& advice, const UnusedMemory& unused,
+              const RecordingInfo& recording) {
   const auto text = [&](std::string FragmentationAdviceText::*part) {
-    return [&, part] { return advice_text(advice, unused, file).*part; };
+    return [&, part] { return advice_text(advice, unused, recording).*part; };
   };
   v.type("FragmentationAdvice", "What may be done about it, with the measured reason and a command that checks it.");
   v.field("kind", named<kFragmentationAdviceNames>(advice.kind));
@@ -124,7 +125,7 @@ void describe(Visitor& v, const FragmentationAdvice& advice, const UnusedMemory&
   v.field(
       "settings",
       [&] {
-        const std::string settings = advice_text(advice, unused, file).settings;
+        const std::string settings = advice_text(advice, unused, recording).settings;
         return settings.empty() ? std::optional<std::string>() : std::optional(settings);
       },
       "as in PYTORCH_CUDA_ALLOC_CONF");
@@ -172,7 +173,7 @@ void describe(Visitor& v, const SizeClass& row) {
 }
 
 template <typename Visitor>
-void describe(Visitor& v, const FragmentationDevice& device, const std::string& file) {
+void describe(Visitor& v, const FragmentationDevice& device, const RecordingInfo& recording) {
   v.type("FragmentationDevice", "Fragmentation of one device.");
   v.field("device", to_string(device.totals.device));
   v.field("peak_unused_share", device.peak_share(), "1 - peak active / peak reserved");
@@ -183,7 +184,7 @@ void describe(Visitor& v, const FragmentationDevice& device, const std::string& 
   v.field("unused_share_trend", device.unused.share_trend, "null: too few known values");
   v.field("external_fragmentation_trend", device.external_trend);
   v.field("unused_memory", device.unused);
-  v.field("advice", in(device.advice, device.unused, file), "empty: nothing is wrong, or too little is known");
+  v.field("advice", in(device.advice, device.unused, recording), "empty: nothing is wrong, or too little is known");
   v.field("at_moment", device.at_moment, "--at");
   v.field("segments", device.segments, "at the moment; those with both blocks and free memory, most of it first");
   v.field("other_segment_count", device.other_segments);
@@ -199,7 +200,7 @@ template <typename Visitor>
 void describe(Visitor& v, const Fragmentation& fragmentation) {
   v.type("Fragmentation", "Reserved memory that is not allocated, and the blocks that keep it reserved.");
   v.part(fragmentation.recording);
-  v.field("devices", in(fragmentation.devices, fragmentation.recording.path));
+  v.field("devices", in(fragmentation.devices, fragmentation.recording));
   v.field("simulation",
           when(fragmentation.simulation.has_value(), [&] { return cited_simulation_text(*fragmentation.simulation); }),
           "what other settings of the allocator would do, in words");

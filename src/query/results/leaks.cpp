@@ -70,7 +70,9 @@ void describe(Visitor& v, const MatchedMistake& mistake, const Device& device) {
   v.type("UsualMistake", "A mistake that a leak matches, its confidence, and what to do about it.");
   v.field("name", named<kUsualMistakeNames, UsualMistake::none>(mistake.mistake));
   v.field("confidence", named<kConfidenceNames>(mistake.confidence));
-  v.field("advice", usual_mistake_text(mistake.mistake, device), "what to do");
+  v.field("cause", usual_mistake_words(mistake.mistake, device).cause);
+  v.field("fix", usual_mistake_words(mistake.mistake, device).fix, "what to do");
+  v.field("holder", known_text(mistake.holder), "what refers to the memory; null: the program was not asked");
 }
 
 template <typename Visitor>

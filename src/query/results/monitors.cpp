@@ -264,6 +264,15 @@ void describe(Visitor& v, const GrowingModule& module) {
 }
 
 template <typename Visitor>
+void describe(Visitor& v, const GrowingHolder& holder) {
+  v.type("GrowingHolder", "New storages that one object of the program refers to.");
+  v.field("name", holder.name);
+  v.field("chain", holder.chain, "of references to one of them");
+  v.field("storage_count", holder.storages);
+  v.field("bytes", holder.bytes);
+}
+
+template <typename Visitor>
 void describe(Visitor& v, const GrowingType& type) {
   v.type("GrowingType", "New storages of one kind of owner, as the program says.");
   v.field("kind", type.kind);
@@ -271,7 +280,8 @@ void describe(Visitor& v, const GrowingType& type) {
   v.field("storage_count", type.storages);
   v.field("bytes", type.bytes);
   v.field("native_count", type.native, "without a chain of references");
-  v.field("chains", type.chains, "samples, of different storages");
+  v.field("holders", type.holders, "most bytes first");
+  v.field("other_holder_count", type.other_holders);
 }
 
 template <typename Visitor>

@@ -7,6 +7,7 @@
 #include "base/arithmetic.h"
 #include "base/units.h"
 #include "query/words/printable.h"
+#include "query/words/rates.h"
 #include "query/words/recording_text.h"
 #include "query/words/stack_text.h"
 
@@ -72,18 +73,43 @@ std::string main_cause_text(const OomFailure& failure) {
   return fmt::format("{} allocated, {} more than available", format_bytes(failure.allocated), bytes);
 }
 
-// Text on the fastest leak, or on the autograd graphs that contain it.
+/// The fastest leak of a failure, and the object that contains it.
+struct FastestLeak {
+  const LeakSite* site = nullptr;
+  const LeakObject* object = nullptr;  ///< may be null
+  bool is_graph = false;
+  std::size_t others = 0;  ///< leaks that are not of this graph, or not this one
+
+  [[nodiscard]] std::string place() const {
+    const std::string more = others == 0 ? "" : fmt::format(" and {} more", format_count(others));
+    return stack_text(is_graph ? object->last : site->stack, kStackInSentence) + more;
+  }
+};
+
+FastestLeak fastest_leak(const OomFailure& failure) {
+  FastestLeak fastest;
+  fastest.site = &failure.leaks.front();
+  const std::size_t object = fastest.site->object;
+  if (object < failure.leak_objects.size()) fastest.object = &failure.leak_objects[object];
+  fastest.is_graph = fastest.object != nullptr && fastest.object->kind == LeakObjectKind::autograd_graph;
+  const std::size_t sites = fastest.is_graph ? fastest.object->leaks : 1;
+  fastest.others = failure.leaks.size() - std::min<std::size_t>(sites, failure.leaks.size());
+  return fastest;
+}
+
 std::string leaking_text(const OomFailure& failure) {
-  const LeakSite& first = failure.leaks.front();
-  const bool in_object = first.object < failure.leak_objects.size();
-  const LeakObject* graph = in_object ? &failure.leak_objects[first.object] : nullptr;
-  if (graph != nullptr && graph->kind != LeakObjectKind::autograd_graph) graph = nullptr;
-  const std::size_t sites = graph != nullptr ? graph->leaks : 1;
-  const std::size_t others = failure.leaks.size() - std::min<std::size_t>(sites, failure.leaks.size());
-  const std::string more = others == 0 ? "" : fmt::format(" and {} more", format_count(others));
-  if (graph == nullptr) return fmt::format("leaking call site: {}{}", stack_text(first.stack, kStackInSentence), more);
-  return fmt::format("autograd graphs are retained, likely by the tensors that they end in: {}{}",
-                     stack_text(graph->last, kStackInSentence), more);
+  const FastestLeak leak = fastest_leak(failure);
+  return (leak.is_graph ? "autograd graphs are retained, likely by the tensors that they end in: "
+                        : "leaking call site: ") +
+         leak.place();
+}
+
+std::string stop_leak_text(const OomFailure& failure) {
+  const FastestLeak leak = fastest_leak(failure);
+  const bool known = leak.object != nullptr && leak.object->mistake.mistake != UsualMistake::none;
+  const std::string_view fix = known ? usual_mistake_words(leak.object->mistake.mistake, leak.object->device).fix
+                                     : "remove the references to what it allocates";
+  return fmt::format("stop the leak of {}: {}", leak.place(), fix);
 }
 
 }  // namespace
@@ -155,7 +181,7 @@ std::string fix_text(const OomFailure& failure, const OomFix& fix) {
     case OomFixKind::free_blocks:
       return fmt::format("free {} of {}", blocks_text(fix), stack_text(fix.stack, kStackInSentence));
     case OomFixKind::stop_leak:
-      return "fix the leak: " + leaking_text(failure);
+      return stop_leak_text(failure);
     case OomFixKind::free_device:
       return "free memory used outside PyTorch on the device";
     case OomFixKind::raise_limit:

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "allocator/settings_text.h"
 #include "base/units.h"
 #include "query/words/printable.h"
 #include "query/words/rates.h"
@@ -24,6 +25,14 @@ std::string idle_text(const UnusedMemory& unused) {
   return fmt::format("at least {} of {} reserved ({}) was unused at all times after {}", format_bytes(unused.idle),
                      format_bytes(unused.reserved), share_text(unused.idle_share()),
                      format_duration_ns(unused.idle_since_ns));
+}
+
+// What a recorded max_split_size_mb does; empty without it.
+std::string split_limit_text(const RecordingInfo& recording) {
+  const auto limit = known_settings(recording.allocator_settings.value_or("")).max_split_size;
+  if (!limit) return {};
+  return fmt::format("; with the recorded max_split_size_mb:{} a free block of that size or more is not split",
+                     *limit / static_cast<std::int64_t>(kMiB));
 }
 
 std::string too_few_text(const UnusedMemory& unused) {
@@ -91,15 +100,18 @@ std::string fragmentation_verdict(const UnusedMemory& unused) {
 }
 
 FragmentationAdviceText advice_text(const FragmentationAdvice& advice, const UnusedMemory& unused,
-                                    const std::string& file) {
+                                    const RecordingInfo& recording) {
   FragmentationAdviceText text;
-  const std::string path = printable(file);
+  const std::string path = printable(recording.path);
+  const std::string recorded = shown(recording.allocator_settings.value_or(""));
   const auto set = [&](std::string settings) {
     text.settings = std::move(settings);
-    text.change = "set PYTORCH_CUDA_ALLOC_CONF=" + text.settings;
+    text.change =
+        text.settings.empty() ? "unset PYTORCH_CUDA_ALLOC_CONF" : "set PYTORCH_CUDA_ALLOC_CONF=" + text.settings;
+    if (!recorded.empty()) text.change += fmt::format(" (now {})", recorded);
     text.check = fmt::format("tidemark simulate {} --set {}", path, text.settings);
   };
-  text.reason = idle_text(unused);
+  text.reason = idle_text(unused) + split_limit_text(recording);
   switch (advice.kind) {
     case FragmentationAdviceKind::empty_cache:
       text.change = "call torch.cuda.empty_cache() once after the peak, or lower the peak";
@@ -124,7 +136,8 @@ FragmentationAdviceText advice_text(const FragmentationAdvice& advice, const Unu
     case FragmentationAdviceKind::settings:
       set(printable(advice.settings));
       text.reason = fmt::format("the peak reserved is {} lower when the recording is replayed with it, of {}",
-                                format_bytes(advice.bytes), format_bytes(advice.reserved));
+                                format_bytes(advice.bytes), format_bytes(advice.reserved)) +
+                    split_limit_text(recording);
       break;
   }
   return text;

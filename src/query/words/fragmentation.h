@@ -23,13 +23,13 @@ namespace tidemark {
 [[nodiscard]] std::string fragmentation_verdict(const UnusedMemory& unused);
 
 struct FragmentationAdviceText {
-  std::string change;    ///< "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True"
+  std::string change;    ///< "set PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True (now max_split_size_mb:64)"
   std::string reason;    ///< the measurement behind the advice
   std::string settings;  ///< "expandable_segments:True"; empty: none
   std::string check;     ///< a command
 };
-/// `file`: the recording's path.
+/// `recording`: whose memory it is.
 [[nodiscard]] FragmentationAdviceText advice_text(const FragmentationAdvice& advice, const UnusedMemory& unused,
-                                                  const std::string& file);
+                                                  const RecordingInfo& recording);
 
 }  // namespace tidemark

@@ -31,22 +31,22 @@ std::string clear_change_text(const Slope& change, bool matters, const std::stri
   return fmt::format("{} by {}{}", change.rises() ? "rises" : "falls", matters ? "" : "only ", size);
 }
 
-std::string_view usual_mistake_text(UsualMistake mistake, Device device) {
+MistakeWords usual_mistake_words(UsualMistake mistake, Device device) {
   switch (mistake) {
     case UsualMistake::losses_with_graph:
-      return "losses are kept with their autograd graphs: keep loss.item() or loss.detach()";
+      return {"losses are kept with their autograd graphs", "keep loss.item() or loss.detach()"};
     case UsualMistake::metrics_not_detached:
-      return "metrics are kept with their autograd graphs: compute them under torch.no_grad(), or keep .detach()";
+      return {"metrics are kept with their autograd graphs", "compute them under torch.no_grad(), or keep .detach()"};
     case UsualMistake::tensors_with_graph:
-      return "tensors are kept with their autograd graphs, by a list, a hook, or a state that each step continues: "
-             "keep tensor.detach() instead";
+      return {"tensors are kept with their autograd graphs, by a list, a hook, or a state that each step continues",
+              "keep tensor.detach()"};
     case UsualMistake::capturing_hook:
-      return "a hook keeps the tensors that it is called with: keep what is computed from them, or remove the hook";
+      return {"a hook keeps the tensors that it is called with", "keep what is computed from them, or remove the hook"};
     case UsualMistake::unbounded_cache:
-      return "a cache keeps every entry: give it a maximum size, or empty it";
+      return {"a cache keeps every entry", "give it a maximum size, or empty it"};
     case UsualMistake::growing_container:
-      if (device.type == DeviceType::cpu) return "a list or dictionary only grows: empty it";
-      return "a list or dictionary only grows: empty it, or keep its tensors on the CPU";
+      return {"a list or dictionary only grows",
+              device.type == DeviceType::cpu ? "empty it" : "empty it, or keep its tensors on the CPU"};
     case UsualMistake::none:
       break;
   }

@@ -24,8 +24,12 @@ namespace tidemark {
 /// zero. `size`: its absolute value.
 [[nodiscard]] std::string clear_change_text(const Slope& change, bool matters, const std::string& size);
 
-/// The mistake that a leak matches, and its remedy: "losses are kept with their autograd graphs: keep loss.item() or
-/// loss.detach()"; empty for none. `device`: of the memory.
-[[nodiscard]] std::string_view usual_mistake_text(UsualMistake mistake, Device device);
+/// "losses are kept with their autograd graphs" and "keep loss.item() or loss.detach()".
+struct MistakeWords {
+  std::string_view cause;
+  std::string_view fix;
+};
+/// For a mistake that a leak matches; empty for none. `device`: of the memory.
+[[nodiscard]] MistakeWords usual_mistake_words(UsualMistake mistake, Device device);
 
 }  // namespace tidemark

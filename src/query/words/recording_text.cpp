@@ -113,13 +113,18 @@ std::string recording_title(const RecordingInfo& recording) {
 std::vector<Fact> recording_facts(const RecordingInfo& recording) {
   if (recording.source == SourceKind::pytorch_snapshot) return snapshot_facts(recording);
   const ProcessInfo& process = recording.process;
-  return {{"command", known(process.command_line)},
-          {"started", fmt::format("{}, duration {}", wall_clock_text(process.start_wall_ns),
-                                  format_duration_ns(recording.duration_ns))},
-          {"process", process_text(recording)},
-          {"software", fmt::format("Python {}, PyTorch {}, tidemark {}", known(process.python_version),
-                                   known(process.torch_version), known(process.recorder_version))},
-          {"events", fmt::format("{}, stacks: {}", format_count(recording.event_count), known(process.stack_mode))}};
+  std::vector<Fact> facts = {
+      {"command", known(process.command_line)},
+      {"started", fmt::format("{}, duration {}", wall_clock_text(process.start_wall_ns),
+                              format_duration_ns(recording.duration_ns))},
+      {"process", process_text(recording)},
+      {"software", fmt::format("Python {}, PyTorch {}, tidemark {}", known(process.python_version),
+                               known(process.torch_version), known(process.recorder_version))},
+      {"events", fmt::format("{}, stacks: {}", format_count(recording.event_count), known(process.stack_mode))}};
+  if (!recording.allocator_settings.value_or("").empty()) {
+    facts.push_back({"allocator", shown(*recording.allocator_settings, kSettingsWidth)});
+  }
+  return facts;
 }
 
 std::string no_events_text(const RecordingInfo& recording) {

@@ -45,6 +45,8 @@ namespace tidemark {
 [[nodiscard]] std::string to_text(const Patterns& patterns, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Fragmentation& fragmentation, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Leaks& leaks, const Terminal& terminal);
+/// The same as a part of another report: without the next command.
+[[nodiscard]] std::string leaks_text(const Leaks& leaks, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Ledger& ledger, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Explanation& explanation, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Comparison& comparison, const Terminal& terminal);

@@ -80,8 +80,11 @@ std::string quality_hint(const RecordingInfo& recording, const Terminal& termina
 
 std::string next_text(const RecordingInfo& recording, const std::string& command, const std::string& purpose,
                       const Terminal& terminal) {
-  const std::string line = fmt::format("tidemark {} {}", command, shell_word(recording.path));
-  return fmt::format("{} {}  {}\n", paint(terminal, Tone::heading, "Next:"), line,
+  return next_command(fmt::format("tidemark {} {}", command, shell_word(recording.path)), purpose, terminal);
+}
+
+std::string next_command(const std::string& command, const std::string& purpose, const Terminal& terminal) {
+  return fmt::format("{} {}  {}\n", paint(terminal, Tone::heading, "Next:"), command,
                      paint(terminal, Tone::quiet, "# " + purpose));
 }
 

@@ -48,6 +48,10 @@ inline constexpr char kPinnedRequest[] = "unknown: PyTorch rounds each up to a p
 [[nodiscard]] std::string next_text(const RecordingInfo& recording, const std::string& command,
                                     const std::string& purpose, const Terminal& terminal);
 
+/// The same of a whole command: "Next: COMMAND  # PURPOSE".
+[[nodiscard]] std::string next_command(const std::string& command, const std::string& purpose,
+                                       const Terminal& terminal);
+
 /// The texts of devices one below the other: one-line texts without a blank line between them.
 [[nodiscard]] std::string join_devices(const std::vector<std::string>& texts);
 template <typename Device, typename Text>

@@ -192,8 +192,8 @@ std::string to_text(const Comparison& comparison, const Terminal& terminal) {
   text += chosen_blocks_text(comparison.a, true);
   for (const ComparedDevice& device : comparison.devices) text += device_text(device, comparison, terminal);
   if (comparison.devices.empty()) text += "\nNo events recorded in A or B.\n";
-  text += missing_events("A", comparison.a, terminal);
-  return text + missing_events("B", comparison.b, terminal);
+  text += missing_events("A", comparison.a, terminal) + missing_events("B", comparison.b, terminal);
+  return text + next_text(comparison.b, "summary", "what holds the peak of B", terminal);
 }
 
 std::string budget_text(const Comparison& comparison) {

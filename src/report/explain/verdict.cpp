@@ -53,15 +53,33 @@ int rank_of(const OomFix& fix) {
   }
 }
 
+std::string effect_of(const OomFix& fix) {
+  const std::string bytes = (fix.certain ? "" : "~") + format_bytes(fix.bytes);
+  switch (fix.kind) {
+    case OomFixKind::stop_leak:
+      return "saves " + bytes;
+    case OomFixKind::raise_limit:
+      return "adds " + bytes;
+    case OomFixKind::smaller_request:
+      return fmt::format("needs {} less", bytes);
+    case OomFixKind::settings:
+    case OomFixKind::expandable:
+    case OomFixKind::same_stream:
+      return fmt::format("makes {} usable", bytes);
+    default:
+      return "frees " + bytes;
+  }
+}
+
 RankedFix fix_of(const OomAdvice& advice) {
   constexpr std::size_t kPlaceWidth = 60;
-  return {advice_change_at(advice, kPlaceWidth), advice.avoidable_peak_bytes, advice.confidence == Confidence::exact};
+  return {advice_change_at(advice, kPlaceWidth), "saves " + saving_text(advice)};
 }
 
 std::string numbered(const std::vector<RankedFix>& fixes) {
   std::string text;
   for (std::size_t n = 0; n < fixes.size(); ++n) {
-    text += fmt::format("  {}. {}: {}\n", n + 1, fixes[n].change, bytes_text(fixes[n]));
+    text += fmt::format("  {}. {}: {}\n", n + 1, fixes[n].change, fixes[n].effect);
   }
   return text;
 }
@@ -70,9 +88,7 @@ std::string numbered(const std::vector<RankedFix>& fixes) {
 
 std::vector<RankedFix> ranked_fixes(const OomFailure& failure) {
   std::vector<RankedFix> fixes;
-  const auto add = [&](const OomFix& fix) {
-    fixes.push_back({fix_text(failure, fix), fix.bytes, fix.certain, fix.kind == OomFixKind::raise_limit});
-  };
+  const auto add = [&](const OomFix& fix) { fixes.push_back({fix_text(failure, fix), effect_of(fix)}); };
   std::vector<OomFix> others = failure.fixes;
   std::ranges::stable_sort(others, {}, rank_of);
   for (const OomFix& fix : others) {
@@ -94,10 +110,6 @@ std::string fixes_title(const OomFailure& failure, std::size_t count) {
   if (whole_step || failure.device.type == DeviceType::cpu)
     return fmt::format("{} that would have been enough:", fixes);
   return fmt::format("{} for this request (later requests of the step may still fail):", fixes);
-}
-
-std::string bytes_text(const RankedFix& fix) {
-  return fmt::format("{}{}{}", fix.certain ? "" : "~", fix.is_more ? "+" : "-", format_bytes(fix.bytes));
 }
 
 std::string fixes_text(const OomFailure& failure, const Terminal& terminal) {
@@ -133,7 +145,7 @@ std::vector<std::string> device_oom_lines(const Explanation& explanation,
     lines.push_back(holder_line(held.bytes, held.share, held.stack));
   }
   if (const std::vector<RankedFix> fixes = ranked_fixes(failure); !fixes.empty()) {
-    lines.push_back(fmt::format("  fix: {}: {}", fixes.front().change, bytes_text(fixes.front())));
+    lines.push_back(fmt::format("  fix: {}: {}", fixes.front().change, fixes.front().effect));
   }
   return lines;
 }

@@ -34,10 +34,8 @@ struct DumpedRecording {
 
 /// A change that would have let a failed request succeed.
 struct RankedFix {
-  std::string change;       ///< "checkpoint the layers (...): model.layers.{0-15}"
-  std::uint64_t bytes = 0;  ///< bytes that it frees, adds or requests less
-  bool certain = true;
-  bool is_more = false;  ///< the bytes are added to a limit
+  std::string change;  ///< "checkpoint the layers (...): model.layers.{0-15}"
+  std::string effect;  ///< "saves 20.0 GiB", "saves ~20.0 GiB" of an estimate, "adds 104.0 MiB" of a limit
 };
 /// "Fixes that would have been enough:". If no training step was complete before the failure, later requests may fail
 /// too, and the title says so.
@@ -45,8 +43,6 @@ struct RankedFix {
 /// At most three: changes of the program that would have been enough, what saves most first, then those of settings,
 /// limits and the request.
 [[nodiscard]] std::vector<RankedFix> ranked_fixes(const OomFailure& failure);
-/// "-20.0 GiB", "+104.0 MiB" for a limit; with "~" before an estimate.
-[[nodiscard]] std::string bytes_text(const RankedFix& fix);
 /// "Fixes that would have been enough:" and a numbered line for each of three; empty if none is known. If no single
 /// change suffices, the largest savings are listed as such.
 [[nodiscard]] std::string fixes_text(const OomFailure& failure, const Terminal& terminal);

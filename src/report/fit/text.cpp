@@ -10,6 +10,7 @@
 #include "query/words/recording_text.h"
 #include "query/words/sweep.h"
 #include "report/common/columns.h"
+#include "report/common/text_parts.h"
 
 namespace tidemark {
 namespace {
@@ -48,10 +49,12 @@ std::string to_text(const Fit& fit, const Terminal& terminal) {
                                                     "may take more, or less.",
                                                     fit.name));
   }
-  if (uncertain.empty()) return text;
-  text += "\n" + paint(terminal, Tone::heading, "Uncertainty") + "\n";
+  if (!uncertain.empty()) text += "\n" + paint(terminal, Tone::heading, "Uncertainty") + "\n";
   for (const std::string& sentence : uncertain) text += "  " + printable(sentence) + "\n";
-  return text;
+  if (fit.command.empty()) return text;
+  std::string command = "tidemark run --";
+  for (const std::string& word : fit.command) command += " " + shell_word(word);
+  return text + next_command(command, "records a real run with this value", terminal);
 }
 
 }  // namespace tidemark

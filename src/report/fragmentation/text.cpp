@@ -124,14 +124,14 @@ std::string over_time_text(const FragmentationDevice& device, const Terminal& te
 }
 
 // The changes that save the most reserved memory, with their evidence.
-std::string changes_text(const FragmentationDevice& device, const std::string& file, const Terminal& terminal) {
+std::string changes_text(const FragmentationDevice& device, const RecordingInfo& recording, const Terminal& terminal) {
   if (device.advice.empty()) return {};
   std::string text = paint(terminal, Tone::heading, "Changes that save reserved memory:") + "\n";
   std::size_t number = 0;
   for (const FragmentationAdvice& advice : device.advice) {
-    const FragmentationAdviceText words = advice_text(advice, device.unused, file);
+    const FragmentationAdviceText words = advice_text(advice, device.unused, recording);
     const bool replayed = advice.kind == FragmentationAdviceKind::settings;
-    text += fmt::format("  {}. {}: {}{}\n", ++number, words.change, replayed ? "-" : "at most -",
+    text += fmt::format("  {}. {}: saves {}{}\n", ++number, words.change, replayed ? "" : "at most ",
                         format_bytes(advice.bytes));
     text += fmt::format("     because {}\n", words.reason);
     if (!words.check.empty()) text += fmt::format("     check: {}\n", words.check);
@@ -145,7 +145,7 @@ std::string course_text(const UnusedMemory& unused) {
          fact("trend", "unused memory " + unused_trend_text(unused)) + fact("forecast", unused_forecast_text(unused));
 }
 
-std::string device_text(const FragmentationDevice& device, const std::string& file, const Terminal& terminal) {
+std::string device_text(const FragmentationDevice& device, const RecordingInfo& recording, const Terminal& terminal) {
   const DeviceSummary& totals = device.totals;
   if (!totals.peak_allocated_at_ns) {
     return nothing_allocated_text(totals.device, {}, totals.peak_reserved_bytes) + "\n";
@@ -154,8 +154,8 @@ std::string device_text(const FragmentationDevice& device, const std::string& fi
   if (!totals.peak_reserved_bytes) {
     return name + ": the allocator of this device does not report reserved memory\n";
   }
-  std::string text =
-      fmt::format("{}: {}\n{}\n", name, fragmentation_verdict(device.unused), changes_text(device, file, terminal));
+  std::string text = fmt::format("{}: {}\n{}\n", name, fragmentation_verdict(device.unused),
+                                 changes_text(device, recording, terminal));
   text += measures_text(device, terminal);
   if (const auto share = device.peak_share()) {
     text += fmt::format("  unused share of the peaks (1 - peak active / peak reserved): {}\n", share_text(*share));
@@ -179,7 +179,7 @@ std::string to_text(const Fragmentation& fragmentation, const Terminal& terminal
   std::string text;
   if (fragmentation.simulation) text = cited_simulation_text(*fragmentation.simulation) + "\n\n";
   text += join_devices(fragmentation.devices, [&](const FragmentationDevice& device) {
-    return device_text(device, fragmentation.recording.path, terminal);
+    return device_text(device, fragmentation.recording, terminal);
   });
   if (fragmentation.devices.empty()) return text + no_events_text(fragmentation.recording);
   text += quality_hint(fragmentation.recording, terminal);

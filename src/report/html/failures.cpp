@@ -85,7 +85,7 @@ void add_ranked_fixes(std::string& out, const OomFailure& failure) {
   if (fixes.empty()) return;
   out += "<p><b>" + fixes_title(failure, fixes.size()) + "</b></p>\n<ol>\n";
   for (const RankedFix& fix : fixes) {
-    fmt::format_to(std::back_inserter(out), "<li>{}: <b>{}</b></li>\n", escaped(fix.change), bytes_text(fix));
+    fmt::format_to(std::back_inserter(out), "<li>{}: <b>{}</b></li>\n", escaped(fix.change), fix.effect);
   }
   out += "</ol>\n";
 }

@@ -48,9 +48,6 @@ void add_leak_object(std::string& out, const LeakObject& object) {
   for (const GrowthByOwner& growth : object.owners) {
     text += fmt::format(" By {}: {}.", name_in(kOwnerKindNames, growth.kind), owners_text(growth));
   }
-  if (const std::string mistake = mistake_line(object); !mistake.empty()) {
-    text += fmt::format(" {}.", escaped(mistake));
-  }
   add_paragraph(out, text);
 }
 
@@ -59,18 +56,14 @@ std::string perhaps_input(const Leaks& leaks, const LeakSite& site) {
   return is_one ? fmt::format("<small>{}</small>", kPerhapsInput) : "";
 }
 
-// For a call site; for several leaks of one object, it is in the object's paragraph.
-std::string mistake_of(const Leaks& leaks, const LeakSite& site) {
-  if (site.object >= leaks.objects.size()) return "";
-  const LeakObject& object = leaks.objects[site.object];
-  const std::string line = object.kind == LeakObjectKind::call_site ? mistake_line(object) : "";
-  return line.empty() ? "" : fmt::format("<small>{}</small>", escaped(line));
-}
-
 void add_leaks(std::string& out, const Leaks& leaks) {
   fmt::format_to(std::back_inserter(out), "<h4{}>Leaks</h4>\n",
                  leaks.verdict == LeakVerdict::leak ? " class=\"alarm\"" : "");
   add_paragraph(out, escaped(leak_verdict(leaks)) + (leaks.verdict == LeakVerdict::insufficient_data ? "" : "."));
+  for (const LeakFix& fix : leak_fixes(leaks)) {
+    add_paragraph(out, fmt::format("<b>Fix</b> of {}: {} ({}).", step_rate_text(fix.bytes_per_step, fix.every_steps),
+                                   escaped(fix.fix), escaped(fix.cause)));
+  }
   for (const HostGrowth& growth : leaks.host_growth) {
     add_paragraph(out, escaped(host_growth_text(growth)) + "; " + escaped(host_growth_causes(growth)) + ".");
   }
@@ -86,8 +79,7 @@ void add_leaks(std::string& out, const Leaks& leaks) {
                fmt::format("{} to {}", rate_text(growth.bytes_per_step.low), rate_text(growth.bytes_per_step.high)),
                fmt::format("{} of {}", format_count(growth.grown_steps), format_count(growth.analyzed_steps)),
                format_bytes(site.held_bytes), to_string(site.device),
-               stack_cell(site.stack) + more_stacks(site.stack_ids.size()) + perhaps_input(leaks, site) +
-                   mistake_of(leaks, site)});
+               stack_cell(site.stack) + more_stacks(site.stack_ids.size()) + perhaps_input(leaks, site)});
     }
     out += kTableEnd;
   }
@@ -116,7 +108,6 @@ void add_leaks(std::string& out, const Leaks& leaks) {
   }
   if (const std::string steps = leak_steps(leaks); !steps.empty())
     add_remark(out, escaped(steps.substr(0, steps.size() - 1)));
-  if (const std::string hint = holders_hint(leaks); !hint.empty()) add_remark(out, escaped(hint));
 }
 
 void add_pinning(std::string& out, const FragmentationDevice& device) {
@@ -134,7 +125,7 @@ void add_pinning(std::string& out, const FragmentationDevice& device) {
   }
 }
 
-void add_unused(std::string& out, const FragmentationDevice& device, const std::string& file) {
+void add_unused(std::string& out, const FragmentationDevice& device, const RecordingInfo& recording) {
   const UnusedMemory& unused = device.unused;
   add_paragraph(out, escaped(fragmentation_verdict(unused)));
   if (!unused.known()) return;
@@ -142,13 +133,13 @@ void add_unused(std::string& out, const FragmentationDevice& device, const std::
   add_paragraph(out, escaped(fmt::format("Pattern: {}.{} Forecast: {}.", unused_pattern_text(unused), trend,
                                          unused_forecast_text(unused))));
   for (const FragmentationAdvice& advice : device.advice) {
-    const FragmentationAdviceText words = advice_text(advice, unused, file);
+    const FragmentationAdviceText words = advice_text(advice, unused, recording);
     add_remark(out, escaped(fmt::format("Advice: {}. Because {}.", words.change, words.reason)) + " Check: <code>" +
                         escaped(words.check) + "</code>.");
   }
 }
 
-void add_fragmentation(std::string& out, const FragmentationDevice& device, const std::string& file) {
+void add_fragmentation(std::string& out, const FragmentationDevice& device, const RecordingInfo& recording) {
   if (!device.totals.peak_reserved_bytes || !device.totals.peak_allocated_at_ns) return;
   fmt::format_to(std::back_inserter(out), "<h4>Fragmentation <small>{}</small></h4>\n",
                  to_string(device.totals.device));
@@ -166,7 +157,7 @@ void add_fragmentation(std::string& out, const FragmentationDevice& device, cons
   out += kTableEnd;
   add_paragraph(out, fmt::format("The share of reserved memory that is not allocated {}.",
                                  trend_text(device.unused.share_trend)));
-  add_unused(out, device, file);
+  add_unused(out, device, recording);
   if (device.knows_segments) {
     add_paragraph(out, fmt::format("External fragmentation (1 - largest free block / free) {}.",
                                    trend_text(device.external_trend)));
@@ -255,7 +246,7 @@ void add_findings(std::string& out, const PageContents& contents, const std::str
   add_failures(out, contents.explanation);
   add_leaks(out, contents.leaks);
   for (const FragmentationDevice& device : contents.fragmentation.devices)
-    add_fragmentation(out, device, contents.fragmentation.recording.path);
+    add_fragmentation(out, device, contents.fragmentation.recording);
   for (const TemporaryDevice& device : contents.temporary.devices) add_temporary(out, contents.temporary, device);
   for (const PatternsDevice& device : contents.patterns.devices) add_lifetimes(out, device);
   out += kSectionEnd;

@@ -46,12 +46,6 @@ void add_fitted(Columns& columns, std::string line) {
   columns.add_below([line = std::move(line)](std::size_t width) { return fit(line, width); });
 }
 
-// In full, because the remedy is at its end.
-void add_mistake(Columns& columns, const LeakObject& object) {
-  std::string line = mistake_line(object);
-  if (!line.empty()) columns.add_below([line = std::move(line)](std::size_t /*width*/) { return line; });
-}
-
 // A part of the growth of an object.
 void add_part(Columns& columns, double bytes_per_step, FittedText what) {
   const std::string rate = fmt::format("{:>11}  ", rate_text(bytes_per_step));
@@ -80,7 +74,6 @@ void add_object(Columns& columns, const Leaks& leaks, std::size_t index) {
   });
   if (object.caller) add_fitted(columns, "common caller: " + frame_text(*object.caller));
   add_fitted(columns, held_text(object));
-  add_mistake(columns, object);
   for (const GrowthByOwner& growth : object.owners) add_owners(columns, growth);
   add_fitted(columns, "call sites");
   const std::vector<const LeakSite*> sites = leaks_of(leaks, index);
@@ -112,7 +105,6 @@ std::string leaks_table(const Leaks& leaks, const Terminal& terminal) {
       columns.add_below(fitted_site(*site));
       add_fitted(columns, held_text(*site));
       if (object.perhaps_input) add_fitted(columns, kPerhapsInput);
-      add_mistake(columns, object);
     }
   }
   std::string text = columns.text(terminal, 2);
@@ -155,11 +147,17 @@ std::string growths_table(const Leaks& leaks, const Terminal& terminal) {
   return text;
 }
 
-// The program may free what leaked when it ends, so the end of the recording would not show it.
-std::uint32_t last_grown_step(const Leaks& leaks) {
-  std::uint32_t last = 0;
-  for (const LeakObject& object : leaks.objects) last = std::max(last, object.growth.last_step);
-  return last;
+// "Fix: ..." and its cause; several are numbered, each with what it is about.
+std::string fixes_text(const Leaks& leaks) {
+  const std::vector<LeakFix> fixes = leak_fixes(leaks);
+  if (fixes.size() == 1) return fmt::format("Fix: {}\n  {}\n", fixes.front().fix, fixes.front().cause);
+  std::string text = fixes.empty() ? "" : "Fixes:\n";
+  std::size_t number = 0;
+  for (const LeakFix& fix : fixes) {
+    text += fmt::format("  {}. {}: {}\n     {}\n", ++number, step_rate_text(fix.bytes_per_step, fix.every_steps),
+                        fix.fix, fix.cause);
+  }
+  return text;
 }
 
 std::string kept_table(const Leaks& leaks, const Terminal& terminal) {
@@ -177,12 +175,16 @@ std::string kept_table(const Leaks& leaks, const Terminal& terminal) {
 
 }  // namespace
 
-std::string to_text(const Leaks& leaks, const Terminal& terminal) {
-  const Tone tone = leaks.verdict == LeakVerdict::leak ? Tone::warning : Tone::heading;
-  std::string text = paint(terminal, tone, leak_verdict(leaks)) + "\n";
+std::string leaks_text(const Leaks& leaks, const Terminal& terminal) {
+  std::string text;
   for (const HostGrowth& growth : leaks.host_growth) {
-    text += fmt::format("{}\n  {}\n", host_growth_text(growth), host_growth_causes(growth));
+    text +=
+        fmt::format("{}\n  {}\n", paint(terminal, Tone::warning, host_growth_text(growth)), host_growth_causes(growth));
   }
+  const Tone tone = leaks.verdict == LeakVerdict::leak ? Tone::warning : Tone::heading;
+  const std::string verdict = paint(terminal, tone, leak_verdict(leaks)) + "\n" + fixes_text(leaks);
+  // The host's growth is often that of what leaks: without a leak it is the finding.
+  text = leaks.verdict == LeakVerdict::leak ? verdict + text : text + verdict;
   if (!leaks.objects.empty()) text += leaks_table(leaks, terminal);
   if (const std::string small = small_leaks_text(leaks); !small.empty()) text += fmt::format("  ({})\n", small);
   if (!leaks.kept_over_steps.empty()) text += kept_table(leaks, terminal);
@@ -194,17 +196,17 @@ std::string to_text(const Leaks& leaks, const Terminal& terminal) {
     text += "\n" + paint(terminal, Tone::heading, "Growth that is not a leak") + "\n";
     text += growths_table(leaks, terminal);
   }
-  if (const std::string hint = holders_hint(leaks); !hint.empty()) text += "\n" + hint + "\n";
-  text += quality_hint(leaks.recording, terminal);
+  return text + quality_hint(leaks.recording, terminal);
+}
+
+std::string to_text(const Leaks& leaks, const Terminal& terminal) {
+  std::string text = leaks_text(leaks, terminal);
   if (!leaks.kept_over_steps.empty()) {
     return text +
            next_text(leaks.recording, "patterns", "what the peak would be without what is kept over steps", terminal);
   }
   if (leaks.verdict != LeakVerdict::leak) return text;
-  const bool given = leaks.steps.source == TrainingSteps::Source::given;  // other commands find other steps
-  return text + next_text(leaks.recording,
-                          given ? "table --at end" : fmt::format("table --at step:{}", last_grown_step(leaks)),
-                          given ? "memory at the end" : "memory at the last step", terminal);
+  return text + next_text(leaks.recording, "report", "a page with the growth over time", terminal);
 }
 
 }  // namespace tidemark

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "base/units.h"
 #include "query/words/printable.h"
@@ -78,6 +79,21 @@ std::string found_text(const Leaks& leaks) {
   return fmt::format("{}, {}{}{}", text, which, which.empty() ? "" : " ", where);
 }
 
+// std::nullopt if it matches no mistake.
+std::optional<LeakFix> leak_fix(const LeakObject& object) {
+  const MatchedMistake& mistake = object.mistake;
+  if (mistake.mistake == UsualMistake::none) return std::nullopt;
+  const MistakeWords words = usual_mistake_words(mistake.mistake, object.device);
+  const std::string holder = mistake.holder.empty() ? "" : shown(mistake.holder) + ": ";
+  const char* known = mistake.confidence == Confidence::exact ? "cause" : "likely cause";
+  return LeakFix{fmt::format("{}{}", holder, words.fix), fmt::format("{}: {}", known, words.cause),
+                 object.growth.bytes_per_step.value, object.growth.every_steps};
+}
+
+bool is_python(const ProcessInfo& process) {
+  return !process.python_version.empty() || process.stack_mode == "python" || process.stack_mode == "both";
+}
+
 std::string no_large_leak(const Leaks& leaks) {
   const std::string steps = format_count(leaks.analyzed_steps);
   if (leaks.min_growth)
@@ -88,11 +104,32 @@ std::string no_large_leak(const Leaks& leaks) {
 
 }  // namespace
 
-std::string mistake_line(const LeakObject& object) {
-  const MatchedMistake& mistake = object.mistake;
-  if (mistake.mistake == UsualMistake::none) return {};
-  const char* known = mistake.confidence == Confidence::exact ? "mistake" : "likely mistake";
-  return fmt::format("{}: {}", known, usual_mistake_text(mistake.mistake, object.device));
+std::vector<LeakFix> leak_fixes(const Leaks& leaks) {
+  std::vector<LeakFix> fixes;
+  LeakFix unknown{"remove the references to what these call sites allocate",
+                  "`tidemark leak --enable-tracking --pid PID` names them while the program runs under `tidemark run`; "
+                  "`tidemark.holders(TENSOR)` does in the program"};
+  const auto add = [](LeakFix& sum, double bytes_per_step, std::uint32_t every_steps) {
+    if (sum.bytes_per_step == 0) sum.every_steps = every_steps;
+    if (sum.every_steps != every_steps) sum.every_steps = 0;
+    sum.bytes_per_step += bytes_per_step;
+  };
+  for (const LeakObject& object : leaks.objects) {
+    const auto fix = leak_fix(object);
+    if (!fix) {
+      if (!object.perhaps_input) add(unknown, object.growth.bytes_per_step.value, object.growth.every_steps);
+      continue;
+    }
+    const auto known = std::ranges::find_if(
+        fixes, [&](const LeakFix& other) { return other.fix == fix->fix && other.cause == fix->cause; });
+    if (known == fixes.end()) {
+      fixes.push_back(*fix);
+    } else {
+      add(*known, fix->bytes_per_step, fix->every_steps);
+    }
+  }
+  if (unknown.bytes_per_step > 0 && is_python(leaks.recording.process)) fixes.push_back(std::move(unknown));
+  return fixes;
 }
 
 std::string rate_text(double bytes) {
@@ -153,7 +190,8 @@ std::string host_growth_causes(const HostGrowth& growth) {
     return "usual cause: workers of a DataLoader copy the pages of Python objects that they read: keep these in an "
            "array or a tensor";
   }
-  return "usual causes: a profiler that is never stopped, a list or a cache of Python objects, an extension module";
+  return "usual causes: losses kept with their autograd graphs, a profiler that is never stopped, a list or a cache of "
+         "Python objects, an extension module";
 }
 
 std::string leak_object_text(const LeakObject& object) {
@@ -177,14 +215,6 @@ std::string small_leaks_text(const Leaks& leaks) {
   if (leaks.small_leak_count == 1) return fmt::format("1 smaller leak, {} per step; `--min-growth 0` lists it", rate);
   return fmt::format("{} smaller leaks, {} per step in total; `--min-growth 0` lists them",
                      format_count(leaks.small_leak_count), rate);
-}
-
-std::string holders_hint(const Leaks& leaks) {
-  const ProcessInfo& process = leaks.recording.process;
-  const bool python = !process.python_version.empty() || process.stack_mode == "python" || process.stack_mode == "both";
-  if (leaks.verdict != LeakVerdict::leak || !python) return {};
-  return "Who holds it: `tidemark.holders(TENSOR)` or `tidemark.largest_holders()` in the program, "
-         "`tidemark leak --enable-tracking --pid PID` for a program that runs under `tidemark run`";
 }
 
 std::string leak_steps(const Leaks& leaks) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -39,16 +40,19 @@ inline constexpr const char* kKeptOverSteps = "Not a leak, but kept for several 
 /// "Training steps: 60, from 1.2 s to 6.7 s; a step starts at ...\n"; empty without steps.
 [[nodiscard]] std::string leak_steps(const Leaks& leaks);
 
-/// For a leak in a Python program: code, and the command for a running program, that find the holders of the growing
-/// objects. Empty for others.
-[[nodiscard]] std::string holders_hint(const Leaks& leaks);
-
 /// The reason why growth is not a leak; empty if it is one.
 [[nodiscard]] std::string growth_text(const Growth& growth);
 
-/// The mistake that a leak matches as a line of a report, with its confidence: "likely mistake: losses are kept …";
-/// empty for none.
-[[nodiscard]] std::string mistake_line(const LeakObject& object);
+/// What to do about leaks that match the same mistake.
+struct LeakFix {
+  std::string fix;    ///< "__main__.losses: keep loss.item() or loss.detach()"
+  std::string cause;  ///< "likely cause: losses are kept with their autograd graphs"
+  double bytes_per_step = 0;
+  std::uint32_t every_steps = 0;  ///< as in Growth; 0 if the leaks differ in it
+};
+/// Of the listed objects, fastest first; the last one is for Python programs with leaks that match none: how to find
+/// what refers to their memory.
+[[nodiscard]] std::vector<LeakFix> leak_fixes(const Leaks& leaks);
 
 /// Bytes per step, which may be fractions: "51.2 B".
 [[nodiscard]] std::string rate_text(double bytes);

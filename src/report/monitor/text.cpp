@@ -25,6 +25,8 @@ std::string mean_and_most_text(const RunningValue& percent) {
   return fmt::format("{:.1f}% on average, {:.1f}% at most", percent.average, percent.highest);
 }
 
+constexpr std::uint64_t kManyStorages = 8;  // of one holder: a list that grows
+
 // As in holders() for an owner without a reference.
 constexpr const char* kHeldByNative =
     "held by native code, such as an autograd graph, or a temporary of a running function";
@@ -199,6 +201,10 @@ std::string sources_text(const RecordedLeaks& of, const Terminal& terminal) {
          columns.text(terminal, 2);
 }
 
+std::string storages_text(std::uint64_t count) {
+  return count == 1 ? "1 storage" : format_count(count) + " storages";
+}
+
 // New storages as reported by the program itself.
 std::string types_text(const RecordedLeaks& of, const Terminal& terminal) {
   const std::string title = paint(terminal, Tone::heading, "New storages by owner");
@@ -211,15 +217,61 @@ std::string types_text(const RecordedLeaks& of, const Terminal& terminal) {
                         printable(of.objects->older_because));
   }
   for (const GrowingType& type : of.types) {
-    text += fmt::format("  {}, {} in {} storages\n",
-                        shown(type.type.empty() ? type.kind : type.kind + " (" + type.type + ")"),
-                        format_bytes(type.bytes), format_count(type.storages));
-    for (const std::string& chain : type.chains) text += "    " + shown(chain) + "\n";
+    text += fmt::format("  {}, {} in {}\n", shown(type.type.empty() ? type.kind : type.kind + " (" + type.type + ")"),
+                        format_bytes(type.bytes), storages_text(type.storages));
+    for (const GrowingHolder& holder : type.holders) {
+      text +=
+          fmt::format("    {}, {} in {}{}\n", shown(holder.name), format_bytes(holder.bytes),
+                      storages_text(holder.storages), holder.chain == holder.name ? "" : ": " + shown(holder.chain));
+    }
+    if (type.other_holders > 0) text += fmt::format("    ({} more holders)\n", format_count(type.other_holders));
     if (type.native > 0) text += fmt::format("    {} of them: {}\n", format_count(type.native), kHeldByNative);
   }
   for (const std::string& note : of.objects->notes) text += fmt::format("  ({})\n", printable(note));
   if (of.objects->stopped_after_seconds) text += "  " + search_stopped_text(*of.objects->stopped_after_seconds) + "\n";
   return text;
+}
+
+// The host's memory grows by more than tensors hold: a list of small tensors keeps their autograd graphs there.
+std::string host_growth_holder(const RecordedLeaks& of) {
+  if (of.leaks.verdict == LeakVerdict::leak || of.leaks.host_growth.empty() || !of.objects) return "";
+  const std::size_t asked = of.objects->storages.size();
+  for (const GrowingType& type : of.types) {
+    for (const GrowingHolder& holder : type.holders) {
+      if (holder.chain == holder.name || holder.storages * 2 < asked || holder.storages < kManyStorages) continue;
+      return fmt::format(
+          "Likely cause: {} grows ({} of {} new storages). Fix: keep .item() or .detach() of its tensors, not their "
+          "autograd graphs\n",
+          shown(holder.name), format_count(holder.storages), format_count(asked));
+    }
+  }
+  return "";
+}
+
+std::string recorded_leaks_text(const RecordedLeaks& of, const LeakReport& report, const Terminal& terminal) {
+  const LiveRecording& recording = report.recorded[of.process].recording;
+  const std::string process = fmt::format("Process {} ({})", recording.pid, shown(recording.command));
+  return paint(terminal, Tone::heading, process) + "\n" + host_growth_holder(of) + leaks_text(of.leaks, terminal) +
+         types_text(of, terminal) + sources_text(of, terminal);
+}
+
+// Of what samples show; `found`: recordings show growth.
+std::string verdict_line(const LeakReport& report, bool found, const Terminal& terminal) {
+  const auto growing = std::count_if(report.growths.begin(), report.growths.end(), [](const MemoryGrowth& growth) {
+    return growth.verdict == GrowthVerdict::growing;
+  });
+  const std::string threshold = per_minute_text(report.threshold_bytes_per_minute / 60);
+  if (growing > 0) {
+    return paint(terminal, found ? Tone::heading : Tone::error,
+                 fmt::format("{} of {} memories grow by {} or more:", growing, report.growths.size(), threshold)) +
+           "\n";
+  }
+  const bool grows_by_stack = std::any_of(report.by_stack.begin(), report.by_stack.end(),
+                                          [](const RecordedLeaks& of) { return !of.sources.empty(); });
+  if (found || grows_by_stack) {
+    return fmt::format("No memory as a whole is known to grow by {} or more, but parts of it grow.\n", threshold);
+  }
+  return fmt::format("No memory is known to grow by {} or more.\n", threshold);
 }
 
 }  // namespace
@@ -258,48 +310,41 @@ std::string to_text(const OomReport& report, const Terminal& terminal) {
   }
   text += processes_of(state, terminal);
   for (const std::string& line : growing_processes_text(state)) text += "  " + printable(line) + "\n";
-  if (report.changes.empty()) return text;
-  text += "\n" + paint(terminal, Tone::heading, "Changes of risk") + "\n";
+  if (!report.changes.empty()) text += "\n" + paint(terminal, Tone::heading, "Changes of risk") + "\n";
   if (report.earlier_changes > 0) text += fmt::format("  {} earlier ones\n", format_count(report.earlier_changes));
   for (const RiskChange& change : report.changes) text += "  " + change_text(change) + "\n";
-  return text;
+  if (report.recorded.empty()) {
+    return text + next_command("tidemark run -- python train.py", "records what holds the memory", terminal);
+  }
+  return text + next_command("tidemark summary " + shell_word(report.recorded.front().recording.path),
+                             "what holds the memory", terminal);
 }
 
 std::string to_text(const LeakReport& report, const Terminal& terminal) {
-  std::string text = head(report, terminal);
-  const auto growing = std::count_if(report.growths.begin(), report.growths.end(), [](const MemoryGrowth& growth) {
-    return growth.verdict == GrowthVerdict::growing;
-  });
-  const bool grows_by_stack = std::any_of(report.by_stack.begin(), report.by_stack.end(), [](const RecordedLeaks& of) {
-    return of.leaks.verdict == LeakVerdict::leak || !of.sources.empty();
-  });
-  const std::string threshold = per_minute_text(report.threshold_bytes_per_minute / 60);
-  if (growing > 0) {
-    text += paint(terminal, Tone::error,
-                  fmt::format("\n{} of {} memories grow by {} or more.\n", growing, report.growths.size(), threshold));
-  } else if (grows_by_stack) {
-    const bool by_module = std::any_of(report.by_stack.begin(), report.by_stack.end(),
-                                       [](const RecordedLeaks& of) { return !of.modules.empty(); });
-    text += fmt::format("\nNo memory as a whole is known to grow by {} or more, but {} below do grow.\n", threshold,
-                        by_module ? "the stacks and modules" : "the stacks");
-  } else {
-    text += fmt::format("\nNo memory is known to grow by {} or more.\n", threshold);
+  // What was found in recordings is exact, so it comes before what samples show.
+  std::string found;
+  std::string others;
+  const RecordedLeaks* leaking = nullptr;
+  for (const RecordedLeaks& of : report.by_stack) {
+    const bool grows = of.leaks.verdict == LeakVerdict::leak || !of.leaks.host_growth.empty();
+    if (leaking == nullptr && of.leaks.verdict == LeakVerdict::leak) leaking = &of;
+    (grows ? found : others) += recorded_leaks_text(of, report, terminal) + "\n";
   }
+  std::string text = found + head(report, terminal) + "\n" + verdict_line(report, !found.empty(), terminal);
   if (!report.growths.empty()) {
     Columns columns({"growth", "first", "last", "peak", "verdict", "memory"});
     for (const MemoryGrowth& growth : report.growths) {
       columns.add({growth_rate_text(growth), format_bytes(growth.first_bytes), format_bytes(growth.last_bytes),
                    format_bytes(growth.peak_bytes), verdict_words(growth), shown(growing_memory_text(growth, report))});
     }
-    text += "\n" + columns.text(terminal, 2);
+    text += columns.text(terminal, 2);
   }
   if (report.tracking && report.by_stack.empty()) {
     text += fmt::format("\nGrowth by stack and module: n/a, {}.\n", kNoTracking);
   }
-  for (const RecordedLeaks& of : report.by_stack) {
-    text += "\n" + to_text(of.leaks, terminal) + sources_text(of, terminal) + types_text(of, terminal);
-  }
-  return text;
+  if (!others.empty()) text += "\n" + others;
+  if (leaking == nullptr) return text;
+  return text + next_text(leaking->leaks.recording, "leaks", "growth over the whole recording", terminal);
 }
 
 std::string to_text(const FragmentReport& report, const Terminal& terminal) {

@@ -83,7 +83,8 @@ std::string to_text(const Table& table, const Terminal& terminal) {
   std::string text = join_devices(
       table.sections, [&](const TableSection& section) { return section_text(section, table.by, terminal); });
   if (table.sections.empty()) text += no_events_text(table.recording);
-  return text + quality_hint(table.recording, terminal);
+  text += quality_hint(table.recording, terminal);
+  return text + next_text(table.recording, "patterns", "changes that would save memory", terminal);
 }
 
 }  // namespace tidemark

@@ -27,6 +27,13 @@ class Files(Case):
         process = self.summary("run.rank3.tide")["process"]
         self.assertEqual((process["rank"], process["local_rank"], process["world_size"]), (3, 1, 8))
 
+    def test_allocator_settings(self):
+        self.record_well(ALLOCATE)
+        self.assertEqual(self.summary()["allocator_settings"], "", "the defaults")
+        for name in ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"):
+            self.record_well(ALLOCATE, "--force", env=environment(**{name: "max_split_size_mb:64"}))
+            self.assertEqual(self.summary()["allocator_settings"], "max_split_size_mb:64")
+
 
 if __name__ == "__main__":
     unittest.main()

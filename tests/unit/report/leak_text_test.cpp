@@ -8,12 +8,36 @@ namespace tidemark {
 namespace {
 
 TEST(LeakText, OnlyMemoryOfAGpuIsToGoToTheCpu) {
-  LeakObject object;
-  object.mistake = {UsualMistake::growing_container, Confidence::exact};
+  Leaks leaks;
+  LeakObject& object = leaks.objects.emplace_back();
+  object.mistake = {UsualMistake::growing_container, Confidence::exact, "__main__.kept"};
   object.device = {DeviceType::cuda, 0};
-  EXPECT_EQ(mistake_line(object), "mistake: a list or dictionary only grows: empty it, or keep its tensors on the CPU");
+  EXPECT_EQ(leak_fixes(leaks)[0].fix, "__main__.kept: empty it, or keep its tensors on the CPU");
+  EXPECT_EQ(leak_fixes(leaks)[0].cause, "cause: a list or dictionary only grows");
   object.device = {DeviceType::cpu, 0};
-  EXPECT_EQ(mistake_line(object), "mistake: a list or dictionary only grows: empty it");
+  EXPECT_EQ(leak_fixes(leaks)[0].fix, "__main__.kept: empty it");
+}
+
+TEST(LeakText, LeaksOfOneMistakeHaveOneFix) {
+  const auto leak = [](UsualMistake mistake, double rate, std::uint32_t every_steps) {
+    LeakObject object;
+    object.mistake = {mistake, Confidence::estimated};
+    object.growth.bytes_per_step.value = rate;
+    object.growth.every_steps = every_steps;
+    return object;
+  };
+  Leaks leaks;
+  leaks.objects = {leak(UsualMistake::losses_with_graph, 4096, 0), leak(UsualMistake::none, 2048, 4),
+                   leak(UsualMistake::losses_with_graph, 1024, 0), leak(UsualMistake::none, 512, 4)};
+  ASSERT_EQ(leak_fixes(leaks).size(), 1u) << "no fix is known for other programs than Python's";
+  leaks.recording.process.python_version = "3.12";
+  const std::vector<LeakFix> fixes = leak_fixes(leaks);
+  ASSERT_EQ(fixes.size(), 2u);
+  EXPECT_EQ(fixes[0].fix, "keep loss.item() or loss.detach()");
+  EXPECT_EQ(fixes[0].cause, "likely cause: losses are kept with their autograd graphs");
+  EXPECT_EQ(fixes[0].bytes_per_step, 5120);
+  EXPECT_EQ(fixes[1].bytes_per_step, 2560);
+  EXPECT_EQ(fixes[1].every_steps, 4u);
 }
 
 TEST(LeakText, StepsOfAWindowAreTheLastOnes) {

@@ -44,6 +44,7 @@ TEST(Writer, DefinitionsComeBackAsTheyWere) {
   EXPECT_NE(writer->stack({}, address), leaf);
   EXPECT_NE(writer->thread({5, "a"}), writer->thread({5, "a"}));
   process.torch_version = "2.15.0";
+  process.allocator_settings = "";
   writer->process(process);
   writer->loss({Loss::Kind::disk, 1, "quota"});
   writer->loss({Loss::Kind::ring_full, 5, ""});
@@ -74,6 +75,7 @@ TEST(Writer, DefinitionsComeBackAsTheyWere) {
   EXPECT_EQ(read.process.hostname, "node");
   EXPECT_EQ(read.process.stack_mode, "both");
   EXPECT_EQ(read.process.torch_version, "2.15.0");
+  EXPECT_EQ(read.process.allocator_settings, "") << "the defaults, not unknown";
   EXPECT_EQ(read.process.start_wall_ns, 1'795'168'301'328'464'000U);
   EXPECT_EQ(read.strings, (std::vector<std::string>{"/lib/x.so", "/lib/x.s", "f", "epoch"}));
   ASSERT_EQ(read.modules.size(), 2U);

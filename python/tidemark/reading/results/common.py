@@ -56,7 +56,7 @@ class OfRecording:
 
     file: str  #: path as given
     source: str  #: "recording", "pytorch_snapshot"
-    allocator_settings: Optional[str]  #: PYTORCH_CUDA_ALLOC_CONF; "" for the defaults; None in recordings
+    allocator_settings: Optional[str]  #: PYTORCH_CUDA_ALLOC_CONF; "" for the defaults; None: unknown
     process: Process
     event_count: int  #: events in the recording, or entries of the snapshot's trace
     duration_ns: int  #: from the start to the last event

@@ -17,7 +17,9 @@ class UsualMistake:
     #: "growing_container"
     name: str
     confidence: str  #: "exact", "estimated", "unknown"
-    advice: str  #: what to do
+    cause: str
+    fix: str  #: what to do
+    holder: Optional[str]  #: what refers to the memory; None: the program was not asked
 
 
 @dataclass(frozen=True)

@@ -376,6 +376,7 @@ void Session::set_process_facts(const ProcessFacts& facts) {
   if (facts.world_size) process_.world_size = facts.world_size;
   if (!facts.python_version.empty()) process_.python_version = facts.python_version;
   if (!facts.reporting_library.empty()) process_.torch_version = torch_version(facts.reporting_library);
+  process_.allocator_settings = facts.allocator_settings;
   writer_->process(process_);
 }
 

@@ -100,7 +100,7 @@ TEST(GrowthDetectorTest, SamplesAloneDistinguishALeakFromASawtooth) {
 TEST(UsualMistakeTest, FollowsFromReferencesOrTheStack) {
   const auto of_chain = [](const char* chain) {
     const std::vector<std::string> chains = {chain};
-    return match_usual_mistake({LeakObjectKind::call_site, chains, {}}).mistake;
+    return match_usual_mistake({false, chains, {}}).mistake;
   };
   EXPECT_EQ(of_chain("__main__.losses[12].grad_fn → (1 node) → AddmmBackward0._saved_mat1"),
             UsualMistake::losses_with_graph);
@@ -110,19 +110,22 @@ TEST(UsualMistakeTest, FollowsFromReferencesOrTheStack) {
   EXPECT_EQ(of_chain("__main__.kept[7]"), UsualMistake::growing_container);
   EXPECT_EQ(of_chain("__main__.model.weight"), UsualMistake::none);
   const std::vector<std::string> kept = {"<Tensor>", "__main__.kept[7]"};  // the loss itself
-  EXPECT_EQ(match_usual_mistake({LeakObjectKind::autograd_graph, kept, {}, true}).mistake,
-            UsualMistake::losses_with_graph);
-  EXPECT_EQ(match_usual_mistake({LeakObjectKind::autograd_graph, kept, {}}).mistake, UsualMistake::tensors_with_graph);
+  EXPECT_EQ(match_usual_mistake({true, kept, {}, true}).mistake, UsualMistake::losses_with_graph);
+  EXPECT_EQ(match_usual_mistake({true, kept, {}}).mistake, UsualMistake::tensors_with_graph);
   EXPECT_EQ(of_chain("__main__.FEATURES[3].grad_fn → ReluBackward0._saved_result"), UsualMistake::tensors_with_graph);
-  EXPECT_EQ(match_usual_mistake({LeakObjectKind::autograd_graph, kept, {}}).confidence, Confidence::exact);
+  EXPECT_EQ(match_usual_mistake({true, kept, {}}).confidence, Confidence::exact);
   const std::vector<std::string> scores = {"__main__.val_scores[3]"};
-  EXPECT_EQ(match_usual_mistake({LeakObjectKind::autograd_graph, scores, {}}).mistake,
-            UsualMistake::metrics_not_detached);
-  const MatchedMistake graph = match_usual_mistake({LeakObjectKind::autograd_graph, {}, {}});
+  EXPECT_EQ(match_usual_mistake({true, scores, {}}).mistake, UsualMistake::metrics_not_detached);
+  EXPECT_EQ(holder_of("__main__.losses[12].grad_fn → (1 node) → AddmmBackward0._saved_mat1"), "__main__.losses");
+  EXPECT_EQ(holder_of("__main__.history['train'][7]"), "__main__.history");
+  EXPECT_EQ(holder_of("__main__.pairs[7].first"), "__main__.pairs");
+  EXPECT_EQ(holder_of("__main__.model.weight"), "__main__.model.weight");
+  EXPECT_EQ(holder_of("]]"), "]]");
+  EXPECT_EQ(match_usual_mistake({true, kept, {}}).holder, "__main__.kept");
+  const MatchedMistake graph = match_usual_mistake({true, {}, {}});
   EXPECT_EQ(graph.mistake, UsualMistake::tensors_with_graph) << "nothing tells that losses are kept";
   EXPECT_EQ(graph.confidence, Confidence::estimated);
-  EXPECT_EQ(match_usual_mistake({LeakObjectKind::autograd_graph, {}, {}, true}).mistake,
-            UsualMistake::losses_with_graph);
+  EXPECT_EQ(match_usual_mistake({true, {}, {}, true}).mistake, UsualMistake::losses_with_graph);
 }
 
 }  // namespace

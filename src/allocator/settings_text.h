@@ -28,4 +28,7 @@ using SettingList = std::vector<NamedSetting>;
 /// As the rules of the allocator take them. An error names the value that PyTorch would refuse.
 [[nodiscard]] Result<pytorch::AllocatorSettings> allocator_settings(const SettingList& settings);
 
+/// Settings of an environment: those that the rules know, without what they do not. Has `text` as it is.
+[[nodiscard]] pytorch::AllocatorSettings known_settings(const std::string& text);
+
 }  // namespace tidemark

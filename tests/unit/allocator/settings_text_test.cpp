@@ -1,4 +1,4 @@
-#include "simulate/settings_text.h"
+#include "allocator/settings_text.h"
 
 #include <gtest/gtest.h>
 
@@ -22,6 +22,16 @@ TEST(SettingsText, RejectsInvalidSettings) {
   for (const char* text : {"expandable_segments", ":True", "expandable_segments:", "a:[1", "a:1],b:2", "a:]1["}) {
     EXPECT_FALSE(parse_settings(text).ok()) << text;
   }
+}
+
+TEST(SettingsText, OfAnEnvironmentTheRulesTakeWhatTheyKnow) {
+  const std::string text = "backend:native,max_split_size_mb:64,expandable_segments:maybe,pinned_num_threads:8";
+  const pytorch::AllocatorSettings settings = known_settings(text);
+  EXPECT_EQ(settings.max_split_size, std::int64_t{64} << 20);
+  EXPECT_FALSE(settings.expandable_segments.has_value()) << "PyTorch would refuse this value";
+  EXPECT_EQ(settings.text, text);
+  EXPECT_EQ(known_settings("a:[1").text, "a:[1");
+  EXPECT_FALSE(known_settings("").max_split_size.has_value());
 }
 
 TEST(SettingsText, FilesSetNothingElse) {

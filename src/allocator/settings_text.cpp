@@ -1,4 +1,4 @@
-#include "simulate/settings_text.h"
+#include "allocator/settings_text.h"
 
 #include <fmt/format.h>
 
@@ -140,6 +140,18 @@ Result<pytorch::AllocatorSettings> allocator_settings(const SettingList& setting
     }
     if (!valid) return Error{fmt::format("{}:{} is not a value that PyTorch takes", name, value)};
   }
+  return read;
+}
+
+pytorch::AllocatorSettings known_settings(const std::string& text) {
+  SettingList known;
+  if (const auto settings = parse_settings(text); settings.ok()) {
+    std::ranges::copy_if(*settings, std::back_inserter(known),
+                         [](const NamedSetting& setting) { return allocator_settings({setting}).ok(); });
+  }
+  pytorch::AllocatorSettings read;
+  if (auto settings = allocator_settings(known); settings.ok()) read = *std::move(settings);
+  read.text = text;
   return read;
 }
 
