@@ -1036,8 +1036,6 @@ export interface UsualMistake {
   cause: string;
   /** what to do */
   fix: string;
-  /** what refers to the memory; null: the program was not asked */
-  holder: string | null;
 }
 
 /** An owner's growth. */
@@ -2517,6 +2515,8 @@ export interface LeakSource {
   command: string;
   /** of the last part, as in `leaks --format json` */
   leaks: Leaks;
+  /** of leaks.groups, in their order: what refers to the memory; null: unknown */
+  holders: (string | null)[];
   /** at all steps that were seen, fastest first */
   by_stack: GrowingStack[];
   other_stack_count: number;

@@ -79,7 +79,7 @@ Advice describe(const advice::Subject& subject, const AdviceRule& entry, const s
     }
     found.peak_bytes += size;
     ++found.peak_blocks;
-    stacks[store.blocks.stack[away.block.value]] += size;
+    if (const StackId stack = store.blocks.stack[away.block.value]; stack.valid()) stacks[stack] += size;
     if (!entry.by_module || !owner.module.valid()) continue;
     const std::string& path = subject.attribution.modules[owner.module.value].path;
     const std::string layer = advice::layer_of(path);

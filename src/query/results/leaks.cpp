@@ -72,7 +72,6 @@ void describe(Visitor& v, const MatchedMistake& mistake, const Device& device) {
   v.field("confidence", named<kConfidenceNames>(mistake.confidence));
   v.field("cause", usual_mistake_words(mistake.mistake, device).cause);
   v.field("fix", usual_mistake_words(mistake.mistake, device).fix, "what to do");
-  v.field("holder", known_text(mistake.holder), "what refers to the memory; null: the program was not asked");
 }
 
 template <typename Visitor>

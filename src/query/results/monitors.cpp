@@ -304,6 +304,17 @@ void describe(Visitor& v, const RecordedLeaks& of, const LeakReport& report) {
   v.field("pid", [&] { return recording().pid; });
   v.field("command", [&] { return recording().command; });
   v.field("leaks", of.leaks, "of the last part, as in `leaks --format json`");
+  v.field(
+      "holders",
+      [&] {
+        std::vector<std::optional<std::string>> holders;
+        for (const LeakObject& object : of.leaks.objects) {
+          const std::string& holder = object.mistake.holder;
+          holders.push_back(holder.empty() ? std::nullopt : std::optional(holder));
+        }
+        return holders;
+      },
+      "of leaks.groups, in their order: what refers to the memory; null: unknown");
   v.field("by_stack", of.sources, "at all steps that were seen, fastest first");
   v.field("other_stack_count", of.other_sources);
   v.field("by_module", of.modules);

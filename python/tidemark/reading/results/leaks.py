@@ -19,7 +19,6 @@ class UsualMistake:
     confidence: str  #: "exact", "estimated", "unknown"
     cause: str
     fix: str  #: what to do
-    holder: Optional[str]  #: what refers to the memory; None: the program was not asked
 
 
 @dataclass(frozen=True)
