@@ -40,21 +40,32 @@ std::string recordings_in(const std::string& directory) {
                      more == 0 ? "" : fmt::format(" and {} more", more));
 }
 
-PeakOwners peak_owners(const AttributedStore& store) {
+PeakOwners peak_owners(const Store& store, const Attribution& attribution) {
   PeakOwners owners;
-  if (!store.attribution) return owners;
   Symbols symbols(store.definitions);
-  Adviser adviser(store, symbols, *store.attribution);
+  Adviser adviser(store, symbols, attribution);
   for (std::size_t device = 0; device < store.devices.size(); ++device) {
     owners.advice.push_back(adviser.at_peak(device));
   }
   LeakOptions options;
-  options.attribution = store.attribution.get();
+  options.attribution = &attribution;
   const auto leaks = analyze_leaks(store, symbols, options);
   if (leaks && leaks->verdict == LeakVerdict::leak) owners.leak_bytes_per_step = leaks->bytes_per_step;
-  auto breakdown = analyze_breakdown(store, symbols, *store.attribution, {});
+  auto breakdown = analyze_breakdown(store, symbols, attribution, {});
   if (breakdown) owners.breakdown = std::make_shared<const Breakdown>(std::move(*breakdown));
   return owners;
+}
+
+// Snapshots have no model: their owners follow from stacks, where there are any.
+PeakOwners peak_owners(const AttributedStore& store, const ComponentRules& rules) {
+  if (store.attribution) return peak_owners(store, *store.attribution);
+  if (store.source.kind != SourceKind::pytorch_snapshot || store.definitions.stacks.empty()) return {};
+  return peak_owners(store, attribute_blocks(store, rules));
+}
+
+bool may_have_owners(const Overview& overview) {
+  if (overview.source.kind == SourceKind::pytorch_snapshot) return !overview.definitions.stacks.empty();
+  return has_attribution(overview.definitions);
 }
 
 Progress progress_of(const ProgressFor& progress, const std::string& path) {
@@ -176,17 +187,17 @@ SampledOverview sampled_overview(const std::shared_ptr<const AttributedStore>& s
   sampled.host = host_usage(store->samples.host);
   sampled.host_ledgers = collect_host(*store);
   sampled.load_blocks = [store]() -> Result<std::shared_ptr<const AttributedStore>> { return store; };
-  sampled.owners = peak_owners(*store);
+  sampled.owners = peak_owners(*store, ComponentRules::built_in());
   return sampled;
 }
 
 PeakOwners take_owners(const std::string& path, const ProgressFor& progress, const ComponentRules& rules,
                        Overview& overview) {
   constexpr std::uint64_t kMaxEvents = 50'000'000;  // their blocks take some 4 GB while they are read
-  if (!has_attribution(overview.definitions) || overview.event_count > kMaxEvents) return {};
+  if (!may_have_owners(overview) || overview.event_count > kMaxEvents) return {};
   auto store = open_attributed(path, progress_of(progress, path), rules);
-  if (!store || !store->attribution) return {};
-  PeakOwners owners = peak_owners(*store);
+  if (!store) return {};
+  PeakOwners owners = peak_owners(*store, rules);
   overview = std::move(static_cast<Overview&>(*store));
   return owners;
 }

@@ -67,7 +67,7 @@ std::string categories_text(const std::vector<CategoryBytes>& categories, std::u
   Columns columns({"bytes", "share", "blocks", "category"});
   const std::size_t shown = categories.size() <= most ? categories.size() : most - 1;
   for (const CategoryBytes& category : std::span(categories).first(shown)) {
-    columns.add({category_bytes_text(category), share_text(category.share), format_count(category.blocks),
+    columns.add({category_bytes_text(category), share_cell(category.share, terminal), format_count(category.blocks),
                  category_text(category.category)});
   }
   std::uint64_t others = 0;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/units.h"
 #include "query/words/data_quality.h"
@@ -48,6 +49,19 @@ std::string fact(const char* label, const FittedText& value, const Terminal& ter
   constexpr std::size_t kNarrowest = 24;
   if (terminal.width == 0) return fact(label, value(0));
   return fact(label, value(std::max(kNarrowest, terminal.width - std::min(terminal.width, kBefore))));
+}
+
+std::string share_cell(double share, const Terminal& terminal) {
+  constexpr std::size_t kCells = 8;
+  constexpr std::size_t kWideEnough = 100;  // columns of the terminal
+  constexpr const char* kEighths[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
+  if (!terminal.colour || (terminal.width != 0 && terminal.width < kWideEnough)) return share_text(share);
+  const auto eighths = static_cast<std::size_t>(std::lround(std::clamp(share, 0.0, 1.0) * kCells * 8));
+  std::string bar;
+  for (std::size_t cell = 0; cell < eighths / 8; ++cell) bar += "█";
+  bar += kEighths[eighths % 8];
+  const std::size_t cells = eighths / 8 + (eighths % 8 != 0 ? 1 : 0);
+  return fmt::format("{}{} {:>6}", bar, std::string(kCells - cells, ' '), share_text(share));
 }
 
 std::string quality_text(const DataQuality& quality, const Terminal& terminal) {

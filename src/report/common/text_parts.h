@@ -26,6 +26,9 @@ inline constexpr char kPinnedRequest[] = "unknown: PyTorch rounds each up to a p
 [[nodiscard]] std::string fact(const char* label, const std::string& value, const Terminal& terminal);
 [[nodiscard]] std::string fact(const char* label, const FittedText& value, const Terminal& terminal);
 
+/// "53.6%"; on a wide terminal with colours, after a bar of that length: "████▎     53.6%".
+[[nodiscard]] std::string share_cell(double share, const Terminal& terminal);
+
 /// "Data quality: complete", or its issues, one per line.
 [[nodiscard]] std::string quality_text(const DataQuality& quality, const Terminal& terminal);
 

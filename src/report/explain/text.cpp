@@ -158,7 +158,7 @@ std::string holders_text(const OomFailure& failure, const Terminal& terminal) {
   const HolderWords words = holder_words(sites.call_sites, &CallSite::stack, "call site");
   Columns columns({"allocated", "share", "blocks", words.one});
   for (const CallSite& site : sites.call_sites) {
-    columns.add({format_bytes(site.bytes), share_text(site.share), format_count(site.blocks)}, fitted(site.stack));
+    columns.add({format_bytes(site.bytes), share_cell(site.share, terminal), format_count(site.blocks)}, fitted(site.stack));
   }
   if (sites.other_call_sites != 0) {
     columns.add({format_bytes(sites.other_bytes), "", "",
@@ -175,7 +175,7 @@ std::string call_sites_text(const OomFailure& failure, const Terminal& terminal)
   for (const CallSite& site : failure.call_sites.call_sites) {
     together |= site.stacks > 1;
     columns.add(
-        {format_bytes(site.bytes), share_text(site.share), format_count(site.blocks), format_count(site.stacks)},
+        {format_bytes(site.bytes), share_cell(site.share, terminal), format_count(site.blocks), format_count(site.stacks)},
         fitted(site.stack));
   }
   if (!together) return {};

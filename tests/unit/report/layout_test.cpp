@@ -170,5 +170,15 @@ TEST(NumberTicks, AreRoundForAnySignAndSize) {
   covers(1e-300, 2e-300);
 }
 
+TEST(ShareCell, HasABarOnAWideTerminalWithColours) {
+  const Terminal wide{.colour = true, .width = 120};
+  EXPECT_EQ(share_cell(0.5, wide), "████      50.0%");
+  EXPECT_EQ(share_cell(1.0, wide), "████████ 100.0%");
+  EXPECT_EQ(share_cell(1.0 / 64, wide), "▏          1.6%");
+  EXPECT_EQ(share_cell(7.0, wide), "████████ 700.0%") << "a bar has an end";
+  EXPECT_EQ(share_cell(0.5, Terminal{.colour = true, .width = 80}), "50.0%");
+  EXPECT_EQ(share_cell(0.5, Terminal{.colour = false, .width = 120}), "50.0%");
+}
+
 }  // namespace
 }  // namespace tidemark
