@@ -125,29 +125,39 @@ class DeviceGrowth {
   std::uint32_t warmup_;
 };
 
-/// Puts leaks at one source line together.
+/// Puts leaks at one source line together, and growth at that line in the steps in which a leak does not grow: a line
+/// can have several stacks, such as those with and without the name of a module.
 class LineJoiner {
  public:
   LineJoiner(Symbols& symbols, std::uint32_t boundaries, std::uint32_t warmup, std::span<const double> work)
       : symbols_(symbols), boundaries_(boundaries), warmup_(warmup), work_(work) {}
 
   void run(std::vector<GroupGrowth>& found) {
-    std::map<Line, std::vector<GroupGrowth*>> by_line;
+    std::map<Line, AtLine> by_line;
     for (GroupGrowth& each : found) {
-      if (const auto line = line_of(each)) by_line[*line].push_back(&each);
+      const auto line = line_of(each);
+      if (line) (is_leak(each.growth) ? by_line[*line].leaks : by_line[*line].others).push_back(&each);
     }
-    for (auto& [line, leaks] : by_line) {
-      if (leaks.size() > 1) join(leaks);
+    for (auto& [line, at] : by_line) {
+      if (at.leaks.size() > 1) join(at.leaks);
+      for (GroupGrowth* other : at.others) {
+        if (at.leaks.size() == 1 || (at.leaks.size() > 1 && at.leaks[1]->group.stacks.empty())) {
+          fill_gaps(*at.leaks.front(), *other);
+        }
+      }
     }
     std::erase_if(found, [](const GroupGrowth& gone) { return gone.group.stacks.empty(); });
   }
 
  private:
   using Line = std::tuple<std::string, std::uint32_t, GrowthKind>;  // file, line
+  struct AtLine {
+    std::vector<GroupGrowth*> leaks;
+    std::vector<GroupGrowth*> others;
+  };
 
-  /// Source line of a leak; nullopt if unknown.
+  /// Source line of the growth; nullopt if unknown.
   std::optional<Line> line_of(const GroupGrowth& each) {
-    if (!is_leak(each.growth)) return std::nullopt;
     const NamedStack stack = name_stack(symbols_, each.group.stacks.front());
     if (stack.frames.empty() || stack.frames[stack.call_site].line == 0) return std::nullopt;
     const FrameName& frame = stack.frames[stack.call_site];
@@ -167,6 +177,18 @@ class LineJoiner {
     if (!is_leak(growth)) return;
     for (GroupGrowth* leak : leaks) leak->group.stacks.clear();
     *leaks.front() = {std::move(all), *growth};
+  }
+
+  /// Adds `other` to the leak if the two never grow in the same step.
+  void fill_gaps(GroupGrowth& leak, GroupGrowth& other) const {
+    if (leak.growth.kind != GrowthKind::retained) return;
+    LeakGroup all = leak.group;
+    all.stacks.insert(all.stacks.end(), other.group.stacks.begin(), other.group.stacks.end());
+    all.spans.insert(all.spans.end(), other.group.spans.begin(), other.group.spans.end());
+    const auto growth = find_retained_growth(all.spans, boundaries_, warmup_);
+    if (!is_leak(growth) || growth->grown_steps != leak.growth.grown_steps + other.growth.grown_steps) return;
+    leak = {std::move(all), *growth};
+    other.group.stacks.clear();
   }
 
   Symbols& symbols_;

@@ -138,8 +138,9 @@ std::string rows_text(const ComparedDevice& device, CompareBy by, bool all, cons
 
 std::string device_text(const ComparedDevice& device, const Comparison& comparison, const Terminal& terminal) {
   const std::string name = to_string(device.device);
-  std::string text = "\n" + paint(terminal, Tone::heading, name) + "\n" + categories_text(device, terminal) +
-                     totals_text(device, terminal) + "\n";
+  std::string text = "\n" + paint(terminal, Tone::heading, name) + "\n";
+  if (comparison.owners != OwnerKind::category) text += categories_text(device, terminal);  // else they are the rows
+  text += totals_text(device, terminal) + "\n";
   if (!device.in_a || !device.in_b) {
     const RecordingInfo& recording = device.in_a ? comparison.a : comparison.b;
     return text + fmt::format("  only in {}: `tidemark table {} --device {}` lists its stacks\n",

@@ -107,8 +107,8 @@ std::string no_large_leak(const Leaks& leaks) {
 std::vector<LeakFix> leak_fixes(const Leaks& leaks) {
   std::vector<LeakFix> fixes;
   LeakFix unknown{"remove the references to what these call sites allocate",
-                  "`tidemark leak --enable-tracking --pid PID` names them while the program runs under `tidemark run`; "
-                  "`tidemark.holders(TENSOR)` does in the program"};
+                  "what holds them: `tidemark leak --enable-tracking --pid PID` while it runs under `tidemark run`, "
+                  "`tidemark.holders(TENSOR)` in it"};
   const auto add = [](LeakFix& sum, double bytes_per_step, std::uint32_t every_steps) {
     if (sum.bytes_per_step == 0) sum.every_steps = every_steps;
     if (sum.every_steps != every_steps) sum.every_steps = 0;

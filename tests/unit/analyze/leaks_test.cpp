@@ -270,5 +270,29 @@ TEST(LeaksTest, StacksOfOneLineAreOneLeak) {
   EXPECT_EQ(leaks.leaks[1].stack_ids, std::vector{other});
 }
 
+// As where the name of a module is unknown in some steps: its stack is another one then.
+TEST(LeaksTest, AnotherStackOfTheLineFillsTheGapsOfALeak) {
+  for (const bool in_gaps : {true, false}) {
+    TrainingLoop training(Stacks::named_optimizer);
+    testing::Scenario& scenario = training.scenario;
+    const LocationId line = scenario.python("keep", "project/train.py", 70);
+    const StackId usual = scenario.stack({line});
+    const StackId rare = scenario.stack({scenario.python("main", "project/train.py", 90), line});
+    training.run(kSteps, [&](int step) {
+      const auto add = [&](const char* name, StackId stack) {
+        scenario.allocate(scenario.events.back().time_ns, numbered(name, step), 4096, kGpu, stack);
+      };
+      const bool gap = step == kSteps - 40 || step == kSteps - 20;
+      if (!gap || !in_gaps) add("usual", usual);
+      if (gap) add("rare", rare);
+    });
+    const Leaks leaks = leaks_of(scenario.store());
+    ASSERT_EQ(leaks.leaks.size(), 1U);
+    EXPECT_DOUBLE_EQ(leaks.leaks[0].growth.bytes_per_step.value, 4096);
+    EXPECT_EQ(leaks.leaks[0].growth.grown_steps, leaks.leaks[0].growth.analyzed_steps);
+    EXPECT_EQ(leaks.leaks[0].stack_ids.size(), in_gaps ? 2U : 1U) << "in the same step it is other memory";
+  }
+}
+
 }  // namespace
 }  // namespace tidemark
