@@ -127,7 +127,7 @@ export interface ModuleHeldAtPeak {
 
 /** A change of the program that would lower the peak. */
 export interface Advice {
-  kind: "checkpoint_activations" | "gradients_in_forward" | "frozen_gradients" | "frozen_optimizer_state" | "large_optimizer_state" | "attention_matrices" | "logits" | "logits_upcast" | "gradient_buckets" | "gathered_parameters" | "checkpoint_copies" | "loaded_checkpoint" | "model_copies" | "retained_graph" | "inference_with_autograd" | "unused_gradients" | "forwards_before_backward" | "checkpoint_each_layer" | "optimizer_temporaries" | "kept_over_steps" | "failed_call" | "repeated_concatenation" | "collected_results";
+  kind: "checkpoint_activations" | "gradients_in_forward" | "frozen_gradients" | "frozen_optimizer_state" | "large_optimizer_state" | "attention_matrices" | "logits" | "logits_upcast" | "gradient_buckets" | "gathered_parameters" | "checkpoint_copies" | "loaded_checkpoint" | "model_copies" | "retained_graph" | "inference_with_autograd" | "unused_gradients" | "forwards_before_backward" | "checkpoint_each_layer" | "optimizer_temporaries" | "kept_over_steps" | "failed_call" | "repeated_concatenation" | "collected_results" | "held_results";
   /** by which the peak would be lower */
   avoidable_peak_bytes: number;
   /** the least certain of the blocks concerned */
@@ -1409,7 +1409,7 @@ export interface ModuleHeld {
 
 /** A change of the program that would need less memory at the failure. */
 export interface FailureAdvice {
-  kind: "checkpoint_activations" | "gradients_in_forward" | "frozen_gradients" | "frozen_optimizer_state" | "large_optimizer_state" | "attention_matrices" | "logits" | "logits_upcast" | "gradient_buckets" | "gathered_parameters" | "checkpoint_copies" | "loaded_checkpoint" | "model_copies" | "retained_graph" | "inference_with_autograd" | "unused_gradients" | "forwards_before_backward" | "checkpoint_each_layer" | "optimizer_temporaries" | "kept_over_steps" | "failed_call" | "repeated_concatenation" | "collected_results";
+  kind: "checkpoint_activations" | "gradients_in_forward" | "frozen_gradients" | "frozen_optimizer_state" | "large_optimizer_state" | "attention_matrices" | "logits" | "logits_upcast" | "gradient_buckets" | "gathered_parameters" | "checkpoint_copies" | "loaded_checkpoint" | "model_copies" | "retained_graph" | "inference_with_autograd" | "unused_gradients" | "forwards_before_backward" | "checkpoint_each_layer" | "optimizer_temporaries" | "kept_over_steps" | "failed_call" | "repeated_concatenation" | "collected_results" | "held_results";
   /** that it would not hold */
   held_bytes: number;
   /** the least certain of the blocks concerned */

@@ -56,7 +56,7 @@ PeakOwners peak_owners(const Store& store, const Attribution& attribution) {
   return owners;
 }
 
-// Snapshots have no model: their owners follow from stacks, where there are any.
+// Snapshots have no model: stacks determine their owners.
 PeakOwners peak_owners(const AttributedStore& store, const ComponentRules& rules) {
   if (store.attribution) return peak_owners(store, *store.attribution);
   if (store.source.kind != SourceKind::pytorch_snapshot || store.definitions.stacks.empty()) return {};

@@ -42,6 +42,7 @@ constexpr AdviceRule kRules[] = {
     {AdviceKind::failed_call, advice::failed_call, false},
     {AdviceKind::repeated_concatenation, advice::repeated_concatenation, false},
     {AdviceKind::collected_results, advice::collected_results, false},
+    {AdviceKind::held_results, advice::held_results, false},
 };
 
 template <typename Sums>

@@ -43,6 +43,7 @@ enum class AdviceKind : std::uint8_t {
   failed_call,               ///< memory kept alive by the exception of a call that ran out of memory
   repeated_concatenation,    ///< a growing tensor, reallocated while the previous one is still alive
   collected_results,         ///< results of many calls, without graphs, that are collected and freed together
+  held_results,              ///< results of a step or an evaluation that a variable holds until the next ones exist
 };
 inline constexpr EnumName<AdviceKind> kAdviceKindNames[] = {
     {AdviceKind::checkpoint_activations, "checkpoint_activations"},
@@ -67,7 +68,8 @@ inline constexpr EnumName<AdviceKind> kAdviceKindNames[] = {
     {AdviceKind::kept_over_steps, "kept_over_steps"},
     {AdviceKind::failed_call, "failed_call"},
     {AdviceKind::repeated_concatenation, "repeated_concatenation"},
-    {AdviceKind::collected_results, "collected_results"}};
+    {AdviceKind::collected_results, "collected_results"},
+    {AdviceKind::held_results, "held_results"}};
 [[nodiscard]] constexpr std::string_view name_of(AdviceKind kind) {
   return name_in(kAdviceKindNames, kind);
 }

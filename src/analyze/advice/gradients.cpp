@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "analyze/advice/rules.h"
+#include "base/step_names.h"
 
 namespace tidemark::advice {
 namespace {
@@ -43,6 +44,13 @@ class BackwardBlocks {
   std::map<Key, std::vector<BlockId>> blocks_;
 };
 
+/// Whether a training step begins where an optimizer's step ended: a step that allocates nothing has no span.
+bool are_of_optimizer(const Subject& subject) {
+  if (subject.steps.source != TrainingSteps::Source::annotation) return false;
+  const StepName name = step_name_of(subject.store.definitions.text(subject.steps.mark));
+  return name == StepName::planned || name == StepName::optimizer;
+}
+
 }  // namespace
 
 // A forward pass right after an optimizer step does not need the gradients of that step. A forward pass after a
@@ -50,6 +58,7 @@ class BackwardBlocks {
 // new value that it now adds to it: so it is absent until that value is freed, if it lives so long.
 std::vector<EarlierFree> gradients_in_forward(const Subject& subject) {
   const std::vector<PhaseSpan>& spans = subject.spans;
+  const bool knows_optimizer_steps = are_of_optimizer(subject);
   std::optional<BackwardBlocks> backward;  // set if the program has the fault
   std::vector<EarlierFree> frees;
   for (const BlockId block : subject.blocks) {
@@ -58,8 +67,11 @@ std::vector<EarlierFree> gradients_in_forward(const Subject& subject) {
     const EarlierFree life = never_there(subject.store, block);
     auto span = std::ranges::upper_bound(spans, life.from, {}, &PhaseSpan::from);
     for (; span != spans.end() && life.covers(span->from); ++span) {
-      if (span->phase != Phase::forward || span == spans.begin() || std::prev(span)->phase != Phase::optimizer)
-        continue;
+      if (span->phase != Phase::forward || span == spans.begin()) continue;
+      const PhaseSpan& before = *std::prev(span);
+      const bool stepped =
+          knows_optimizer_steps && subject.steps.begun_by(before.from) < subject.steps.begun_by(span->from);
+      if (before.phase != Phase::optimizer && !stepped) continue;
       std::uint64_t until = span->to;
       if (const auto next = std::next(span); next != spans.end() && next->phase == Phase::backward) {
         if (!backward) backward.emplace(subject);

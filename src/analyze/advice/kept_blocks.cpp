@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "analyze/advice/rules.h"
+#include "analyze/advice/model_calls.h"
 #include "analyze/leaks/kept_together.h"
 
 namespace tidemark::advice {
@@ -13,6 +13,9 @@ namespace {
 
 /// Minimum number of collected results.
 constexpr std::size_t kMinResults = 16;
+
+/// Minimum number of results that a variable holds until the next one exists.
+constexpr std::size_t kMinReplaced = 2;
 
 /// Minimum number of times that a tensor is reallocated with a larger size.
 constexpr std::size_t kMinEnlargements = 4;
@@ -51,6 +54,54 @@ StackId next_request(const Subject& subject, const OutOfMemory& failure) {
     if (is_later && is_first) return later.stack;
   }
   return next == subject.blocks.end() ? StackId{} : blocks.stack[next->value];
+}
+
+/// The last block that a call of an outermost module leaves: what comes next is allocated elsewhere.
+struct Result {
+  BlockId block;
+  bool has_graph = true;  ///< the call, or the code that reads the result, made autograd nodes
+};
+
+std::vector<Result> results_of_calls(const Subject& subject) {
+  const Blocks& blocks = subject.store.blocks;
+  const auto outermost = [&](BlockId block) {
+    const auto modules = modules_in(subject.store.definitions, blocks.stack[block.value]);
+    return modules.empty() ? NnModuleId{} : modules.front();
+  };
+  std::vector<Result> results;
+  NnModuleId called;
+  std::vector<BlockId> call;
+  for (const BlockId block : subject.blocks) {
+    const bool in_forward = subject.owner(block).phase == Phase::forward;
+    const NnModuleId module = in_forward ? outermost(block) : NnModuleId{};
+    if (module != called) {
+      const auto result = std::find_if(call.rbegin(), call.rend(), [&](BlockId made) {
+        return blocks.death_change[made.value] > blocks.birth_change[block.value];
+      });
+      if (called.valid() && result != call.rend()) {
+        const BlockId first = call.front();
+        const bool same_thread = blocks.thread[first.value] == blocks.thread[block.value];
+        const bool has_graph =
+            blocks.sequence.empty() || !same_thread || blocks.sequence[first.value] != blocks.sequence[block.value];
+        results.push_back({*result, has_graph});
+      }
+      call.clear();
+    }
+    called = module;
+    call.push_back(block);
+  }
+  return results;
+}
+
+/// The next block of a thread that is allocated after an autograd node was made there; invalid: there is none.
+BlockId next_with_graph(const Subject& subject, BlockId result) {
+  const Blocks& blocks = subject.store.blocks;
+  const auto next =
+      std::find_if(std::ranges::upper_bound(subject.blocks, result), subject.blocks.end(), [&](BlockId block) {
+        return blocks.thread[block.value] == blocks.thread[result.value] &&
+               blocks.sequence[block.value] > blocks.sequence[result.value];
+      });
+  return next == subject.blocks.end() ? BlockId{} : *next;
 }
 
 }  // namespace
@@ -154,6 +205,50 @@ std::vector<EarlierFree> collected_results(const Subject& subject) {
       const std::uint64_t next = blocks.birth_change[together[index + 1].value];
       frees.push_back({together[index], next, never_there(subject.store, together[index]).to});
     }
+  }
+  return frees;
+}
+
+// Results of models that the same code makes in later steps, and that are freed once the next ones exist: a variable
+// holds them. As if they were freed when their step ends, or the evaluation that made them without a graph. What other
+// modules return may be a state that the next call reads.
+std::vector<EarlierFree> held_results(const Subject& subject) {
+  const auto& starts = subject.steps.starts;
+  std::map<std::pair<StackId, std::uint64_t>, std::vector<Result>> chains;  // by stack and size
+  for (const Result& result : results_of_calls(subject)) {
+    const Owner& owner = subject.owner(result.block);
+    const bool may_be = owner.category == Category::activation || owner.category == Category::temporary ||
+                        owner.category == Category::unknown;
+    const StackId stack = subject.store.blocks.stack[result.block.value];
+    if (!stack.valid() || !may_be || subject.attribution.has_model_tensor(result.block)) continue;
+    chains[{stack, subject.store.blocks.size[result.block.value]}].push_back(result);
+  }
+  std::vector<EarlierFree> frees;
+  for (const auto& [key, chain] : chains) {
+    const auto birth = [&](std::size_t index) {
+      return std::uint64_t{subject.store.blocks.birth_change[chain[index].block.value]};
+    };
+    std::vector<EarlierFree> held;
+    std::size_t next_steps = 0;  // how often the next result is of a later step
+    std::size_t replaced = 0;    // how many of these are held until then
+    for (std::size_t index = 0; index < chain.size(); ++index) {
+      EarlierFree life = never_there(subject.store, chain[index].block);
+      const std::size_t step = subject.steps.begun_by(birth(index));
+      if (step >= starts.size()) break;
+      if (index + 1 < chain.size() && starts[step].event_count <= birth(index + 1)) {
+        const bool longer = index + 2 < chain.size() && life.to > birth(index + 2);
+        ++next_steps;
+        if (life.to > birth(index + 1) && !longer) ++replaced;
+      }
+      life.from = starts[step].event_count;
+      if (!chain[index].has_graph) {
+        const BlockId next = next_with_graph(subject, chain[index].block);
+        life.from = next.valid() ? subject.store.blocks.birth_change[next.value] : life.to;
+      }
+      if (life.from < life.to) held.push_back(life);
+    }
+    if (replaced >= kMinReplaced && replaced * 10 >= next_steps * 9)
+      frees.insert(frees.end(), held.begin(), held.end());
   }
   return frees;
 }

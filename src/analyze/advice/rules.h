@@ -68,6 +68,7 @@ std::vector<EarlierFree> kept_over_steps(const Subject& subject);
 std::vector<EarlierFree> failed_call(const Subject& subject);
 std::vector<EarlierFree> repeated_concatenation(const Subject& subject);
 std::vector<EarlierFree> collected_results(const Subject& subject);
+std::vector<EarlierFree> held_results(const Subject& subject);
 
 /// The repeated layer that contains a module: its path up to the outermost number, "model.layers.3". Empty if there is
 /// none.

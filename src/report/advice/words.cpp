@@ -70,6 +70,8 @@ constexpr AdviceWords kWords[] = {
      "collect the parts in a list, on the CPU where the GPU does not need them, and concatenate them once"},
     {AdviceKind::collected_results, "Results of many calls are collected on the device, and freed together",
      "move each result to the CPU where it is collected (.cpu()), or keep only what is read later"},
+    {AdviceKind::held_results, "Results of a training step or an evaluation are held while the next ones are computed",
+     "del the results (outputs, loss) at the end of the step or the evaluation, if nothing reads them later"},
 };
 
 const AdviceWords& words_of(AdviceKind kind) {

@@ -315,6 +315,27 @@ def kept_over_steps(fixed):
             optimizer.zero_grad()
 
 
+def held_results(fixed):
+    """An evaluation after each second step; results of both are held by variables."""
+    model = Model()
+    optimizer = adamw(model)
+    for step in range(8):
+        ids = tokens(TOKENS // 8)
+        logits = model(ids)
+        loss = F.cross_entropy(logits, ids)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        if fixed:
+            del logits, loss
+        if step % 2:
+            with torch.no_grad():
+                scores = model(tokens(TOKENS // 2))
+                scores.argmax(-1)
+                if fixed:
+                    del scores
+
+
 def failed_call(fixed):
     """A batch that is too large, and half of it, which fits; but not while the exception keeps the tensors of the whole one."""
     torch.cuda.set_per_process_memory_fraction(LIMIT / torch.cuda.get_device_properties(0).total_memory)
@@ -362,6 +383,7 @@ CASES = {
     "forwards_before_backward": forwards_before_backward,
     "optimizer_temporaries": optimizer_temporaries,
     "kept_over_steps": kept_over_steps,
+    "held_results": held_results,
     "failed_call": failed_call,
     "out_of_memory": out_of_memory,
 }

@@ -316,6 +316,50 @@ TEST(FindAdvice, DistinguishesModelCopiesFromLoadedTensors) {
   EXPECT_EQ(found.at(AdviceKind::model_copies).avoidable_peak_bytes, 20 * kMiB);
 }
 
+// Six training steps: a model's hidden tensor of 10 MiB and its result of 20, which a variable holds until the next
+// one. After each second step an evaluation without a graph, whose result of 50 another variable holds. The peak is in
+// an evaluation: 20 + 50 + 10 + 50; without the variables it is 10 + 50.
+TEST(FindAdvice, FindsResultsThatVariablesHold) {
+  for (const bool held : {true, false}) {
+    Loop loop;
+    const StackId trains = loop.calls({1});
+    const StackId evaluates = loop.calls({2});
+    const StackId reads = loop.scenario.stack({loop.scenario.python("main", "train.py", 9)});
+    const auto call = [&](const std::string& name, std::uint64_t mib, StackId stack, std::uint64_t nodes, int n) {
+      const std::string result = name + std::to_string(n);
+      loop.stack = loop.scenario.stack({loop.scenario.python("hidden", "model.py", stack.value)});
+      loop.scenario.definitions.locations.back().nn_module = {stack == trains ? 1U : 2U};
+      loop.allocate("hidden", 10, Phase::forward, Category::activation, "model");
+      loop.sequence += nodes;
+      loop.stack = stack;
+      loop.allocate(result, mib, Phase::forward, Category::activation, "model");
+      loop.sequence += nodes;
+      loop.stack = reads;
+      loop.allocate("read", 1, Phase::forward, Category::temporary);
+      loop.free("read");
+      loop.free("hidden");
+      const std::string before = name + std::to_string(n - 1);
+      if (held && n > 0) loop.free(before);
+    };
+    for (int step = 0; step < 6; ++step) {
+      loop.begin_step();
+      call("logits", 20, trains, 1, step);
+      loop.stack = reads;
+      loop.allocate("seed", 1, Phase::backward, Category::temporary);
+      loop.free("seed");
+      loop.begin_step();
+      if (!held) loop.free("logits" + std::to_string(step));
+      if (step % 2 == 0) continue;
+      call("scores", 50, evaluates, 0, step / 2);
+      if (!held) loop.free("scores" + std::to_string(step / 2));
+    }
+    const auto found = loop.advice();
+    ASSERT_EQ(found.count(AdviceKind::held_results), held ? 1U : 0U);
+    if (!held) continue;
+    EXPECT_EQ(found.at(AdviceKind::held_results).avoidable_peak_bytes, 70 * kMiB);
+  }
+}
+
 // 20 results of 2 MiB, each made by a call with 3 MiB of temporary memory. All but the last are away at the peak.
 TEST(FindAdvice, FindsResultsThatAreCollected) {
   enum class Course : std::uint8_t { collected, read_one_by_one, with_graphs };

@@ -144,7 +144,7 @@ class Advice:
     #: "attention_matrices", "logits", "logits_upcast", "gradient_buckets", "gathered_parameters", "checkpoint_copies",
     #: "loaded_checkpoint", "model_copies", "retained_graph", "inference_with_autograd", "unused_gradients",
     #: "forwards_before_backward", "checkpoint_each_layer", "optimizer_temporaries", "kept_over_steps", "failed_call",
-    #: "repeated_concatenation", "collected_results"
+    #: "repeated_concatenation", "collected_results", "held_results"
     kind: str
     avoidable_peak_bytes: int  #: by which the peak would be lower
     confidence: str  #: "exact", "estimated", "unknown": the least certain of the blocks concerned
