@@ -648,6 +648,8 @@ export interface TimelineDevice {
   peak_active_bytes: number | null;
   peak_driver_bytes: number | null;
   peak_driver_at_ns: number | null;
+  /** total memory of the GPU; null: unknown */
+  capacity_bytes: number | null;
   /** in order of time, with every peak; the last one is at the end */
   points: TimelinePoint[];
   /** those that held most at the peak, most first; categories and phases: all, in their order */

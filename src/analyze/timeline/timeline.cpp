@@ -288,6 +288,14 @@ void for_each_series(Timeline& timeline, const Store& store, const Add& add) {
   }
 }
 
+std::optional<std::uint64_t> sampled_capacity(const Store& store, const Device& device) {
+  if (device.type != DeviceType::cuda) return std::nullopt;
+  for (const DeviceSeries& series : store.samples.devices) {
+    if (series.device.cuda_index == static_cast<std::uint32_t>(device.index)) return series.device.total_bytes;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Result<Timeline> analyze_timeline(const Store& store, const Symbols& symbols, const TimelineOptions& options) {
@@ -316,13 +324,16 @@ Result<Timeline> analyze_timeline(const Store& store, const Symbols& symbols, co
       }
     });
   Timeline timeline;
-  for (SeriesBuilder& builder : builders) timeline.series.push_back(builder.finish(store.end_ns));
+  for (SeriesBuilder& builder : builders) {
+    timeline.series.push_back(builder.finish(store.end_ns));
+    timeline.series.back().capacity_bytes = sampled_capacity(store, timeline.series.back().device);
+  }
   for (const OutOfMemory& event : store.out_of_memory) {
     if (std::find(selected->begin(), selected->end(), event.device) == selected->end()) continue;
     timeline.out_of_memory.push_back({event.time_ns, event.requested, store.devices[event.device].device});
   }
   timeline.pauses = store.pauses;
-  timeline.host = host_timeline(store.samples.host, points);
+  if (!options.device) timeline.host = host_timeline(store.samples.host, points);
   timeline.recording = describe_recording(store, symbols);
   return timeline;
 }

@@ -65,6 +65,7 @@ struct TimelineSeries {
   std::optional<std::uint64_t> peak_active_bytes;
   std::optional<std::uint64_t> peak_driver_bytes;
   std::optional<std::uint64_t> peak_driver_at_ns;  ///< its first time; nullopt if it is 0 or unknown
+  std::optional<std::uint64_t> capacity_bytes;     ///< total memory of the GPU, as sampled; nullopt: unknown
   std::vector<TimelineLayers> splits;              ///< by add_call_sites() and add_owners()
 
   /// Whether memory was ever pending: freed by the program, but still used by another stream.
@@ -106,7 +107,8 @@ struct Timeline {
   std::vector<TimelineSeries> series;  ///< one for each device
   std::vector<TimelineOutOfMemory> out_of_memory;
   std::vector<Pause> pauses;         ///< of recording, during which no change was seen
-  std::optional<HostTimeline> host;  ///< of the whole process, for every device; nullopt if it was not sampled
+  std::optional<HostTimeline> host;  ///< of the whole process, for every device; nullopt if it was not sampled, or one
+                                     ///< device was chosen
 };
 
 /// Fails only when the recording does not contain the requested device.

@@ -52,6 +52,7 @@ void describe(Visitor& v, const TimelineSeries& series) {
   v.field("peak_active_bytes", series.peak_active_bytes);
   v.field("peak_driver_bytes", series.peak_driver_bytes);
   v.field("peak_driver_at_ns", series.peak_driver_at_ns);
+  v.field("capacity_bytes", series.capacity_bytes, "total memory of the GPU; null: unknown");
   v.field("points", series.points, "in order of time, with every peak; the last one is at the end");
   bool first = true;
   for (const std::optional<OwnerKind>& by : in_order(series.splits)) {

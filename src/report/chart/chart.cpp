@@ -32,8 +32,21 @@ std::string recording_suffix(std::span<const Analysis> results, const Analysis& 
 }
 
 // Panels over time: few panels are tall, many share the legible height. The last one has the time labels.
-TimeFrame frame_of(std::uint64_t duration_ns, std::size_t panel, std::size_t panels) {
-  return {duration_ns, panels <= 1 ? 350.0 : panels <= 4 ? 210.0 : 120.0, panel + 1 == panels};
+TimeFrame frame_of(std::uint64_t duration_ns, std::size_t panel, std::size_t panels, std::uint64_t begin_ns = 0) {
+  TimeFrame frame{duration_ns, panels <= 1 ? 350.0 : panels <= 4 ? 210.0 : 120.0, panel + 1 == panels};
+  frame.begin_ns = begin_ns;
+  return frame;
+}
+
+// The first allocation on any device, where a picture without the host's memory begins.
+std::uint64_t first_allocation_ns(std::span<const Timeline> timelines) {
+  std::optional<std::uint64_t> first;
+  for (const Timeline& timeline : timelines) {
+    for (const TimelineSeries& series : timeline.series) {
+      if (!series.points.empty()) first = std::min(first.value_or(~std::uint64_t{0}), series.points.front().time_ns);
+    }
+  }
+  return first.value_or(0);
 }
 
 }  // namespace
@@ -57,10 +70,11 @@ Result<std::string> draw_chart(std::span<const Timeline> timelines, ChartFormat 
   const bool with_hosts = panels + hosts <= kMaxPanels;  // omitted in a picture of many ranks
   if (with_hosts) panels += hosts;
   if (auto checked = check_panel_count(panels); !checked) return checked.error();
+  const std::uint64_t begin_ns = hosts == 0 || !with_hosts ? first_allocation_ns(timelines) : 0;
   Picture picture{"Memory over time", recordings_words(timelines), {}, "No events.", "time since the recording began"};
   for (const Timeline& timeline : timelines) {
     for (const TimelineSeries& series : timeline.series) {
-      const TimeFrame frame = frame_of(duration_ns, picture.panels.size(), panels);
+      const TimeFrame frame = frame_of(duration_ns, picture.panels.size(), panels, begin_ns);
       picture.panels.push_back({to_string(series.device) + recording_suffix(timelines, timeline),
                                 series.splits.empty() ? timeline_plot(timeline, series, frame)
                                                       : layers_plot(timeline, series, series.splits.front(), frame)});

@@ -280,7 +280,9 @@ class PlotDrawing {
     if (box.label.empty()) return;
     const double width = box.width * kPlotWidth;
     if (canvas_.text_width(box.label.front(), kText) + 6 > width) return;
-    canvas_.text(box.label.front(), x(box.x) + width / 2, y(box.y + box.height / 2) + plot_layout::kBaseline + 1, kText,
+    Font font = kText;
+    font.role = text_role_on(box.role);
+    canvas_.text(box.label.front(), x(box.x) + width / 2, y(box.y + box.height / 2) + plot_layout::kBaseline + 1, font,
                  PlotAlign::middle);
   }
 

@@ -52,16 +52,18 @@ std::vector<Tick> byte_ticks(std::uint64_t highest) {
   return ticks;
 }
 
-std::vector<Tick> time_ticks(std::uint64_t duration_ns) {
+std::vector<Tick> time_ticks(std::uint64_t end_ns, std::uint64_t begin_ns) {
   constexpr double kIntervals = 8;
-  const double end = static_cast<double>(std::max<std::uint64_t>(duration_ns, 1));
+  const double end = static_cast<double>(std::max<std::uint64_t>(end_ns, 1));
+  const double begin = static_cast<double>(begin_ns);
   // Round steps in minutes are not round in seconds, because a minute has 60: from ten minutes on, count in minutes.
   const Unit unit =
       unit_for(end, {{1, "ns"}, {1e3, "\xC2\xB5s"}, {1e6, "ms"}, {1e9, "s"}, {600e9, "min"}, {36000e9, "h"}});
   const double unit_ns = unit.first == 600e9 ? 60e9 : unit.first == 36000e9 ? 3600e9 : unit.first;
-  const double step = round_step(end / unit_ns / kIntervals);
+  const double step = round_step(std::max(end - begin, 1.0) / unit_ns / kIntervals);
   std::vector<Tick> ticks;
-  for (std::size_t index = 0; static_cast<double>(index) * step * unit_ns <= end * (1 + 1e-9); ++index) {
+  for (auto index = static_cast<std::size_t>(std::ceil(begin / unit_ns / step));
+       static_cast<double>(index) * step * unit_ns <= end * (1 + 1e-9); ++index) {
     ticks.push_back({static_cast<double>(index) * step * unit_ns, label(index, step, unit)});
   }
   return ticks;

@@ -15,8 +15,8 @@ struct Tick {
 /// Ticks from 0 to the first one not below `highest`, a few of them, at round binary sizes: "0", "2.5 GiB", "5 GiB".
 [[nodiscard]] std::vector<Tick> byte_ticks(std::uint64_t highest);
 
-/// Ticks from 0 up to `duration_ns` at most, at round times: "0", "500 ms", "1 s".
-[[nodiscard]] std::vector<Tick> time_ticks(std::uint64_t duration_ns);
+/// Ticks from `begin_ns` up to `end_ns` at most, at round times: "0", "500 ms", "1 s".
+[[nodiscard]] std::vector<Tick> time_ticks(std::uint64_t end_ns, std::uint64_t begin_ns = 0);
 
 /// Ticks at round times of day, UTC, of the `duration_ns` from `begin_wall_ns` (since 1970) on; their values count from
 /// there. The first tick and ticks at midnight name the day: "2026-11-23 18:00", "21:00", "2026-11-24", "03:00".

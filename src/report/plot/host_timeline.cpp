@@ -27,7 +27,7 @@ void add_value(TimePlot& time, Role role, double fill_opacity, const char* words
 std::vector<PlotLayer> resident_layers(const std::vector<ResidentPoint>& points) {
   LayerStack stack(points.size());
   stack.add(Role::rss, "anonymous memory", [&](std::size_t index) { return points[index].anon_bytes; });
-  stack.add(Role::library3, "shared memory", [&](std::size_t index) { return points[index].shmem_bytes; });
+  stack.add(Role::library2, "shared memory", [&](std::size_t index) { return points[index].shmem_bytes; });
   stack.add(Role::cached, "files", [&](std::size_t index) { return points[index].file_bytes; });
   return stack.take();
 }

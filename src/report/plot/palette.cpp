@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <iterator>
 
 namespace tidemark {
@@ -90,12 +92,30 @@ const Entry& entry(Role role) {
   return kPalette[static_cast<std::size_t>(role)];
 }
 
+/// Relative luminance (WCAG 2.1), 0 to 1.
+double luminance_of(Colour colour) {
+  const auto linear = [](std::uint8_t part) {
+    const double share = part / 255.0;
+    return share <= 0.03928 ? share / 12.92 : std::pow((share + 0.055) / 1.055, 2.4);
+  };
+  return 0.2126 * linear(colour.red) + 0.7152 * linear(colour.green) + 0.0722 * linear(colour.blue);
+}
+
 }  // namespace
 
 Colour colour_of(Role role) {
   const std::uint32_t rgb = entry(role).light;
   return {static_cast<std::uint8_t>(rgb >> 16), static_cast<std::uint8_t>(rgb >> 8 & 0xFF),
           static_cast<std::uint8_t>(rgb & 0xFF)};
+}
+
+Role text_role_on(Role area) {
+  const auto contrast = [area](Role text) {
+    const double below = luminance_of(colour_of(area)) + 0.05;
+    const double above = luminance_of(colour_of(text)) + 0.05;
+    return std::max(below, above) / std::min(below, above);
+  };
+  return contrast(Role::ink) >= contrast(Role::paper) ? Role::ink : Role::paper;
 }
 
 const char* name_of(Role role) {

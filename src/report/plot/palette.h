@@ -96,6 +96,10 @@ struct Colour {
 /// On white paper.
 [[nodiscard]] Colour colour_of(Role role);
 
+/// The colour of text on an area of this role, on white paper: ink or paper, whichever has more contrast to it (WCAG
+/// 2.1, "contrast ratio").
+[[nodiscard]] Role text_role_on(Role area);
+
 /// Its class in HTML: "allocated".
 [[nodiscard]] const char* name_of(Role role);
 

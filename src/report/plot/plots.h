@@ -22,11 +22,12 @@ namespace tidemark {
 
 /// The frame of a plot over time.
 struct TimeFrame {
-  std::uint64_t duration_ns = 0;  ///< length of the x-axis
+  std::uint64_t duration_ns = 0;  ///< where the x-axis ends: its length if it begins at 0
   double height = 250;
   bool names_times = true;  ///< labels at the x-axis
   /// When the frame begins, since 1970: the axis then shows times of day, UTC. nullopt: times since the beginning.
   std::optional<std::uint64_t> begin_wall_ns = {};
+  std::uint64_t begin_ns = 0;  ///< where the x-axis begins, before duration_ns, where it ends
 };
 
 /// Allocated bytes as an area, reserved bytes as a line (active ones too, if they differ, and the driver's, if

@@ -19,7 +19,7 @@ constexpr double kNear = 0.001;  // of the width
 
 std::vector<Tick> ticks_of(const TimeFrame& frame) {
   const std::uint64_t duration_ns = std::max<std::uint64_t>(frame.duration_ns, 1);
-  return frame.begin_wall_ns ? clock_ticks(*frame.begin_wall_ns, duration_ns) : time_ticks(duration_ns);
+  return frame.begin_wall_ns ? clock_ticks(*frame.begin_wall_ns, duration_ns) : time_ticks(duration_ns, frame.begin_ns);
 }
 
 std::string moment_text(const TimeFrame& frame, std::uint64_t time_ns) {
@@ -27,7 +27,7 @@ std::string moment_text(const TimeFrame& frame, std::uint64_t time_ns) {
 }
 
 TimePlot::TimePlot(const TimeFrame& frame, std::uint64_t highest, double above)
-    : frame_(frame), duration_ns_(static_cast<double>(std::max<std::uint64_t>(frame.duration_ns, 1))) {
+    : frame_(frame), length_ns_(static_cast<double>(std::max(frame.duration_ns, frame.begin_ns + 1) - frame.begin_ns)) {
   plot_.frame_top = above + kAbove;
   plot_.frame_height = frame.height;
   plot_.height = plot_.frame_top + frame.height + (frame.names_times ? kBelow : kBelowTicks);
@@ -36,7 +36,7 @@ TimePlot::TimePlot(const TimeFrame& frame, std::uint64_t highest, double above)
   plot_.grid = true;
   for (const Tick& tick : bytes) plot_.margin.push_back({y(tick.value), tick.label});
   for (Tick& tick : ticks_of(frame)) {
-    const double at = tick.value / duration_ns_;
+    const double at = (tick.value - static_cast<double>(frame.begin_ns)) / length_ns_;
     // Words at the edges stay inside.
     const PlotAlign align = at > 0.96 ? PlotAlign::end : at < 0.02 ? PlotAlign::start : PlotAlign::middle;
     plot_.ticks.push_back({at, frame.names_times ? std::move(tick.label) : std::string(), align});
@@ -51,7 +51,8 @@ void TimePlot::add_hints_at(const std::vector<std::uint64_t>& times_ns,
                             const std::function<std::vector<std::string>(std::size_t)>& words) {
   std::size_t next = 0;
   for (std::size_t index = 0; index < kHints; ++index) {
-    const double middle = (static_cast<double>(index) + 0.5) / kHints * duration_ns_;
+    const double middle =
+        static_cast<double>(frame_.begin_ns) + (static_cast<double>(index) + 0.5) / kHints * length_ns_;
     while (next < times_ns.size() && static_cast<double>(times_ns[next]) <= middle) ++next;
     if (next == 0) continue;
     PlotHint hint{static_cast<double>(index) / kHints, 1.0 / kHints, words(next - 1)};
@@ -74,6 +75,7 @@ void TimePlot::add_band(Role role, double opacity, const std::vector<Pause>& str
 }
 
 void TimePlot::add_box(PlotBox box, std::uint64_t begin_ns, std::uint64_t end_ns) {
+  if (end_ns < frame_.begin_ns) return;
   box.x = x(begin_ns);
   box.width = x(end_ns) - box.x;
   plot_.boxes.push_back(std::move(box));

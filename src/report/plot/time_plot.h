@@ -36,7 +36,9 @@ class TimePlot {
                  const Value& value) {
     PlotCurve curve{role, thickness, fill_opacity, {}};
     bool known = false;
-    for (const Point& point : points) {
+    for (std::size_t index = 0; index < points.size(); ++index) {
+      const Point& point = points[index];
+      if (index + 1 < points.size() && points[index + 1].time_ns < frame_.begin_ns) continue;  // left of the frame
       const std::optional<std::uint64_t> bytes = value(point);
       if (bytes && !known) curve.runs.emplace_back();
       if (known && !bytes) curve.runs.back().push_back({x(point.time_ns), curve.runs.back().back().y});
@@ -68,14 +70,16 @@ class TimePlot {
   void label_peak(Role role, std::uint64_t time_ns, std::uint64_t bytes);
 
  private:
-  [[nodiscard]] double x(std::uint64_t time_ns) const { return static_cast<double>(time_ns) / duration_ns_; }
+  [[nodiscard]] double x(std::uint64_t time_ns) const {
+    return static_cast<double>(time_ns - std::min(time_ns, frame_.begin_ns)) / length_ns_;
+  }
   [[nodiscard]] double y(double bytes) const;
   void add_hints_at(const std::vector<std::uint64_t>& times_ns,
                     const std::function<std::vector<std::string>(std::size_t)>& words);
 
   Plot plot_;
   const TimeFrame frame_;
-  const double duration_ns_;
+  const double length_ns_;
   double top_bytes_ = 1;  // at the top of the frame
 };
 

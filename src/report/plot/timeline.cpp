@@ -43,7 +43,8 @@ std::vector<std::string> fitting_number(std::uint64_t number, double width) {
   return {std::move(words)};
 }
 
-void add_steps(TimePlot& time, const std::vector<TimelineStep>& steps, std::uint64_t duration_ns, double top) {
+void add_steps(TimePlot& time, const std::vector<TimelineStep>& steps, std::uint64_t begin_ns,
+               std::uint64_t duration_ns, double top) {
   const std::size_t stride = step_stride(steps.size(), kMaxSteps);
   bool even = true;
   for (std::size_t index = 0; index < steps.size(); index += stride, even = !even) {
@@ -60,8 +61,8 @@ void add_steps(TimePlot& time, const std::vector<TimelineStep>& steps, std::uint
     }
     box.tooltip = {last ? fmt::format("from step {} on", step.number) : std::move(words),
                    "begins at " + format_duration_ns(step.begin_ns)};
-    const double width = static_cast<double>(end_ns - std::min(step.begin_ns, end_ns)) /
-                         static_cast<double>(std::max<std::uint64_t>(duration_ns, 1));
+    const double width = static_cast<double>(end_ns - std::min(std::max(step.begin_ns, begin_ns), end_ns)) /
+                         static_cast<double>(std::max(duration_ns, begin_ns + 1) - begin_ns);
     box.label = fitting_number(step.number, width);
     time.add_box(std::move(box), step.begin_ns, std::max(end_ns, step.begin_ns));
   }
@@ -96,13 +97,13 @@ double bands_height(const TimelineBands& bands) {
 }
 
 // Adds them to a plot that has this height above its frame, with keys of the phases.
-void add_bands(TimePlot& time, const Timeline& timeline) {
+void add_bands(TimePlot& time, const Timeline& timeline, const TimeFrame& frame) {
   const TimelineBands& bands = timeline.bands;
   const std::uint64_t duration_ns = std::max<std::uint64_t>(timeline.recording.duration_ns, 1);
   double top = 0;
   if (!bands.steps.empty()) {
     time.plot().margin.push_back({top + kStrip / 2, "steps"});
-    add_steps(time, bands.steps, duration_ns, top);
+    add_steps(time, bands.steps, frame.begin_ns, duration_ns, top);
     top += kStrip + kGapBelow;
   }
   if (shows_phases(bands)) {
@@ -136,12 +137,28 @@ Role role_of(const TimelineLayers::Layer& layer, std::size_t index, std::optiona
   return static_cast<Role>(static_cast<std::size_t>(Role::site1) + index);
 }
 
+/// A line at the GPU's total memory is drawn if the plot does not get much higher by it.
+constexpr std::uint64_t kMaxHigher = 2;
+
+std::optional<std::uint64_t> drawn_capacity(const TimelineSeries& series, std::uint64_t highest) {
+  const bool fits = series.capacity_bytes && *series.capacity_bytes / kMaxHigher <= highest;
+  return fits ? series.capacity_bytes : std::nullopt;
+}
+
+void add_capacity(TimePlot& time, const TimelineSeries& series, std::optional<std::uint64_t> capacity) {
+  if (!capacity) return;
+  time.add_curve(Role::alarm, 1, 0, series.points, [&](const TimelinePoint& /*point*/) { return capacity; });
+  time.plot().legend.push_back({Role::alarm, Sample::line, "capacity " + format_bytes(*capacity)});
+}
+
 }  // namespace
 
 Plot timeline_plot(const Timeline& timeline, const TimelineSeries& series, const TimeFrame& frame,
                    const TimelineLayers* split) {
   const std::vector<PlotLayer> layers = split == nullptr ? std::vector<PlotLayer>() : plot_layers(*split);
-  TimePlot time(frame, std::max(highest_bytes(series), highest_bytes(layers)), bands_height(timeline.bands));
+  const std::uint64_t highest = std::max(highest_bytes(series), highest_bytes(layers));
+  const auto capacity = drawn_capacity(series, highest);
+  TimePlot time(frame, std::max(highest, capacity.value_or(0)), bands_height(timeline.bands));
   Plot& plot = time.plot();
   plot.description = fmt::format("Memory of {} over time: peak allocated {} {}", to_string(series.device),
                                  format_bytes(series.peak_allocated_bytes), at_text(series.peak_allocated_at_ns));
@@ -167,6 +184,7 @@ Plot timeline_plot(const Timeline& timeline, const TimelineSeries& series, const
     time.add_curve(Role::driver, 1.4, 0, series.points, [](const TimelinePoint& point) { return point.driver_bytes; });
     plot.legend.push_back({Role::driver, Sample::line, "driver memory of libraries, outside PyTorch's allocator"});
   }
+  add_capacity(time, series, capacity);
   time.add_hints(series.points, [&](std::size_t index) {
     std::vector<std::string> words = hint_words(series.points[index]);
     for (std::string& layer : layer_words(layers, index)) words.push_back(std::move(layer));
@@ -178,7 +196,7 @@ Plot timeline_plot(const Timeline& timeline, const TimelineSeries& series, const
                                                 format_bytes(failure.requested_bytes))});
   }
   if (!plot.marks.empty()) plot.legend.push_back({Role::alarm, Sample::line, "out of memory"});
-  add_bands(time, timeline);
+  add_bands(time, timeline, frame);
   if (series.peak_allocated_at_ns) {
     time.label_peak(layered ? Role::ink : Role::allocated, *series.peak_allocated_at_ns, series.peak_allocated_bytes);
   }
@@ -207,11 +225,14 @@ std::vector<PlotLayer> plot_layers(const TimelineLayers& split) {
 Plot layers_plot(const Timeline& timeline, const TimelineSeries& series, const TimelineLayers& split,
                  const TimeFrame& frame) {
   const std::vector<PlotLayer> layers = plot_layers(split);
-  TimePlot time(frame, std::max(series.peak_allocated_bytes, highest_bytes(layers)), bands_height(timeline.bands));
+  const std::uint64_t highest = std::max(series.peak_allocated_bytes, highest_bytes(layers));
+  const auto capacity = drawn_capacity(series, highest);
+  TimePlot time(frame, std::max(highest, capacity.value_or(0)), bands_height(timeline.bands));
   Plot& plot = time.plot();
   plot.description = fmt::format("Allocated memory of {} over time, by {}", to_string(series.device),
                                  split.by ? name_in(kOwnerKindNames, *split.by) : "call site");
   add_layers(time, series.points, layers);
+  add_capacity(time, series, capacity);
   // Allocations that are too short for a filled area are visible as a line.
   time.add_curve(Role::ink, 0.7, 0, series.points, [](const TimelinePoint& point) { return point.allocated_bytes; });
   time.add_hints(series.points, [&](std::size_t index) {
@@ -223,7 +244,7 @@ Plot layers_plot(const Timeline& timeline, const TimelineSeries& series, const T
     time.add_band(Role::quiet, plot_layout::kAreaOpacity, timeline.pauses);
     plot.legend.push_back({Role::quiet, PlotKey::Sample::area, "recording paused"});
   }
-  add_bands(time, timeline);
+  add_bands(time, timeline, frame);
   if (series.peak_allocated_at_ns) {
     time.label_peak(Role::ink, *series.peak_allocated_at_ns, series.peak_allocated_bytes);
   }

@@ -43,6 +43,44 @@ Plot gap_plot() {
   return timeline_plot(timeline, timeline.series[0], {timeline.recording.duration_ns, 200, true});
 }
 
+// Of 10 s, the frame shows the last 8: what came before is left of it, and the state at its beginning is drawn.
+TEST(TimelinePlot, BeginsWhereTheFrameDoes) {
+  Timeline timeline = gap();
+  timeline.bands.steps = {{0, kSecond}, {1, 6 * kSecond}};
+  TimeFrame frame{timeline.recording.duration_ns, 200, true};
+  frame.begin_ns = 2 * kSecond;
+  const Plot plot = timeline_plot(timeline, timeline.series[0], frame);
+  EXPECT_DOUBLE_EQ(plot.boxes.at(0).x, 0);
+  EXPECT_DOUBLE_EQ(plot.boxes.at(0).width, 0.5);
+  EXPECT_DOUBLE_EQ(plot.boxes.at(1).x, 0.5);
+  EXPECT_DOUBLE_EQ(plot.curves.at(0).runs.at(0).front().x, 0);
+  EXPECT_DOUBLE_EQ(plot.curves.at(0).runs.at(0).back().x, 1);
+  EXPECT_EQ(plot.ticks.front().label, "2 s");
+  EXPECT_DOUBLE_EQ(plot.ticks.front().at, 0);
+}
+
+TEST(TimelinePlot, HasALineAtTheCapacityThatIsNear) {
+  Timeline timeline = gap();
+  const auto labels = [&] {
+    std::set<std::string> words;
+    for (const PlotKey& key : timeline_plot(timeline, timeline.series[0], {timeline.recording.duration_ns, 200}).legend)
+      words.insert(key.words);
+    return words;
+  };
+  timeline.series[0].capacity_bytes = 16 * kMiB;
+  EXPECT_TRUE(labels().contains("capacity 16.0 MiB"));
+  timeline.series[0].capacity_bytes = 64 * kMiB;
+  EXPECT_FALSE(labels().contains("capacity 64.0 MiB")) << "everything else would be at the bottom";
+}
+
+// Ratios computed by the formula of WCAG 2.1: ink on the blue of parameters 3.2, paper 5.1; on yellow 12.5 and 1.3.
+TEST(Palette, TextHasTheColourWithMoreContrast) {
+  EXPECT_EQ(text_role_on(Role::parameters), Role::paper);
+  EXPECT_EQ(text_role_on(Role::backward_phase), Role::paper);
+  EXPECT_EQ(text_role_on(Role::inputs), Role::ink);
+  EXPECT_EQ(text_role_on(Role::even_step), Role::ink);
+}
+
 // Step 0 ends at 5 s, and the end of the last step is unknown: it is drawn up to the recording's.
 TEST(TimelinePlot, ShowsStepsAndPhasesAboveTheFrame) {
   Timeline timeline = gap();

@@ -38,6 +38,7 @@ class TimelineDevice:
     peak_active_bytes: Optional[int]
     peak_driver_bytes: Optional[int]
     peak_driver_at_ns: Optional[int]
+    capacity_bytes: Optional[int]  #: total memory of the GPU; None: unknown
     points: tuple[TimelinePoint, ...]  #: in order of time, with every peak; the last one is at the end
     #: those that held most at the peak, most first; categories and phases: all, in their order
     call_sites: Optional[tuple[TimelineLayer, ...]]
