@@ -63,6 +63,7 @@ BreakdownGroup group_of(const Store& store, const Attribution& attribution, cons
   for (const auto& [group, cells_of_group] : cells) {
     BreakdownRow& row = result.rows.emplace_back();
     row.owner = groups.owner(group);
+    row.order = group;
     for (const auto& [key, cell] : cells_of_group) {
       row.bytes += cell.bytes;
       row.blocks += cell.blocks;

@@ -58,6 +58,7 @@ struct BreakdownCell {
 
 struct BreakdownRow : OwnedBytes {
   BlockOwner owner;
+  std::uint32_t order = 0;           ///< of layers and modules: as in the model; other code comes behind them
   std::vector<BreakdownCell> cells;  ///< in the order of categories, then of phases; their sum is the row
 
   [[nodiscard]] std::uint64_t bytes_of(Category category) const;

@@ -242,8 +242,8 @@ class PlotDrawing {
   void axes() {
     for (const PlotTick& tick : plot_.margin) {
       if (plot_.grid && tick.at >= plot_.frame_top) canvas_.line(x(0), y(tick.at), x(1), y(tick.at), 1, Role::rule);
-      canvas_.text(tick.label, x(0) - plot_layout::kMarginGap, y(tick.at) + plot_layout::kBaseline, kSmall,
-                   PlotAlign::end);
+      const std::string label = canvas_.fit(tick.label, kLeft - plot_layout::kMarginGap - 4, kSmall);
+      canvas_.text(label, x(0) - plot_layout::kMarginGap, y(tick.at) + plot_layout::kBaseline, kSmall, PlotAlign::end);
     }
     const double bottom = y(plot_.frame_bottom());
     for (const PlotTick& tick : plot_.ticks) {

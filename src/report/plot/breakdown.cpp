@@ -29,7 +29,10 @@ Plot breakdown_plot(const BreakdownDevice& device) {
     bars.front().parts.push_back({Role::unrecorded, "not recorded", device.unrecorded_bytes});
   }
   if (!device.groups.empty()) {
-    for (const BreakdownRow& row : device.groups.front().rows) {
+    std::vector<BreakdownRow> rows = device.groups.front().rows;
+    const OwnerKind kind = device.groups.front().kind;
+    if (kind == OwnerKind::layer || kind == OwnerKind::module) std::ranges::sort(rows, {}, &BreakdownRow::order);
+    for (const BreakdownRow& row : rows) {
       bars.push_back(bar_of(device, owner_text(row.owner),
                             [&](const CategoryBytes& held) { return row.bytes_of(held.category); }));
     }

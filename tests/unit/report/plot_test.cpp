@@ -73,6 +73,23 @@ TEST(TimelinePlot, HasALineAtTheCapacityThatIsNear) {
   EXPECT_FALSE(labels().contains("capacity 64.0 MiB")) << "everything else would be at the bottom";
 }
 
+TEST(BreakdownPlot, LayersAreInTheModelsOrder) {
+  BreakdownDevice device;
+  device.categories.push_back({});
+  device.categories.back().category = Category::parameter;
+  BreakdownGroup& group = device.groups.emplace_back();
+  group.kind = OwnerKind::layer;
+  for (const std::uint32_t order : {2U, 0U, 1U}) {  // most bytes first
+    BreakdownRow& row = group.rows.emplace_back();
+    row.owner = {OwnerKind::layer, "layers." + std::to_string(order)};
+    row.order = order;
+  }
+  std::vector<std::string> labels;
+  const Plot plot = breakdown_plot(device);
+  for (const PlotTick& tick : plot.margin) labels.push_back(tick.label);
+  EXPECT_THAT(labels, ElementsAre("all", "layers.0", "layers.1", "layers.2"));
+}
+
 // Ratios computed by the formula of WCAG 2.1: ink on the blue of parameters 3.2, paper 5.1; on yellow 12.5 and 1.3.
 TEST(Palette, TextHasTheColourWithMoreContrast) {
   EXPECT_EQ(text_role_on(Role::parameters), Role::paper);
