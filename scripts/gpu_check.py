@@ -46,6 +46,8 @@ VERIFIED = {
 # Settings under which tests/integration/phantom/settings.py runs and, from a snapshot with the default ones, is simulated.
 SETTINGS = ["max_split_size_mb:32", "roundup_power2_divisions:8", "garbage_collection_threshold:0.6",
             "max_split_size_mb:64,garbage_collection_threshold:0.8", "expandable_segments:True"]
+# Settings that recordings have, of the program fragmenting_gpu.py.
+RECORDED_SETTINGS = ["max_split_size_mb:64", "roundup_power2_divisions:4", "expandable_segments:True"]
 # Effects of a percent on machines that vary by ten.
 MANY_SHORT_TURNS = ["--rounds", "200", "--steps", "4"]
 # name: (stacks, options of bench/overhead.py, more options of `run`)
@@ -284,7 +286,20 @@ class Check:
                 result[f"{allocator} {run['settings']}"] = {"measured": real, "off_bytes": off, "retry_count": run["retry_count"]}
                 self.say(f"settings  {run['settings'] or 'default':55} {allocator:8} reserved {real['peak_reserved_bytes']:,} simulated {off:+,}"
                          f"{'' if fine else '  DIFFERS'}")
-        return result
+        return {**result, **{f"recorded {settings}": self.recorded_settings(settings) for settings in ["", *RECORDED_SETTINGS]}}
+
+    def recorded_settings(self, settings):
+        """Peak reserved memory of a recording, replayed with the settings that the recording has, and PyTorch's count."""
+        file = self.results / "settings.tide"
+        environment = {**os.environ, **({"PYTORCH_CUDA_ALLOC_CONF": settings} if settings else {})}
+        command = [self.tidemark, "run", "--force", "-o", file, "--", PYTHON, "tests/integration/recorder/fragmenting_gpu.py"]
+        done = subprocess.run(list(map(str, command)), cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True, check=True)
+        real = json.loads(done.stdout.splitlines()[-1])["max_memory_reserved"]
+        found = json.loads(self.output(self.tidemark, "simulate", file, "--search", "--allocator", "model", "--format", "json"))["as_recorded"]
+        off = found["peak_reserved_bytes"] - real
+        self.failures += found["settings"] != settings or off != 0
+        self.say(f"settings  of a recording: {found['settings'] or 'default':40} reserved {real:,} simulated {off:+,}")
+        return {"settings": found["settings"], "measured": real, "off_bytes": off}
 
     def measured(self, name, folder="bench"):
         """The figures of FOLDER/NAME.py, which fails if they miss their target."""

@@ -2,6 +2,7 @@
 
 import json
 import unittest
+from pathlib import Path
 
 from phantom import Case, driver
 
@@ -49,6 +50,17 @@ class Simulate(Case):
             same = by_setting[run["settings"]]
             self.assertEqual(run["retry_count"], same["retry_count"])
             self.assertAlmostEqual(run["peak_reserved_bytes"], same["peak_reserved_bytes"], delta=same["peak_reserved_bytes"] // 100)
+
+    def test_recordings_have_their_settings(self):
+        """A replay with them comes to the peak that PyTorch counted."""
+        program = str(Path(__file__).parent.parent / "recorder" / "fragmenting_gpu.py")
+        for settings in ("", "max_split_size_mb:64", "roundup_power2_divisions:4", EXPANDABLE):
+            with self.subTest(settings):
+                _, counted, _ = self.plan(driver.PYTHON, program, devices=1, PYTORCH_CUDA_ALLOC_CONF=settings)
+                simulated = json.loads(self.read("simulate", "--search", "--allocator", "model", "--format", "json", self.output))
+                self.assertTrue(simulated["settings_known"])
+                recorded = simulated["as_recorded"]
+                self.assertEqual((recorded["settings"], recorded["peak_reserved_bytes"]), (settings, counted["max_memory_reserved"]))
 
 
 if __name__ == "__main__":
