@@ -11,13 +11,13 @@
 #include <vector>
 
 #include "allocator/rules.h"
+#include "allocator/settings_text.h"
 #include "analyze/plan/simulation.h"
 #include "base/result.h"
 #include "base/units.h"
 #include "launch/interpreter_probe.h"
 #include "simulate/allocator_model.h"
 #include "simulate/requests.h"
-#include "allocator/settings_text.h"
 
 namespace tidemark {
 

@@ -9,12 +9,12 @@
 #include <fstream>
 #include <string>
 
+#include "allocator/settings_text.h"
 #include "collect/machine/kernel_log.h"
 #include "collect/recorder/live/live_message.h"
 #include "fuzz/require.h"
 #include "monitor/object_question.h"
 #include "plan/gpu_profiles.h"
-#include "allocator/settings_text.h"
 #include "sweep/kept_trials.h"
 
 namespace {

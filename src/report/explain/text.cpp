@@ -158,7 +158,8 @@ std::string holders_text(const OomFailure& failure, const Terminal& terminal) {
   const HolderWords words = holder_words(sites.call_sites, &CallSite::stack, "call site");
   Columns columns({"allocated", "share", "blocks", words.one});
   for (const CallSite& site : sites.call_sites) {
-    columns.add({format_bytes(site.bytes), share_cell(site.share, terminal), format_count(site.blocks)}, fitted(site.stack));
+    columns.add({format_bytes(site.bytes), share_cell(site.share, terminal), format_count(site.blocks)},
+                fitted(site.stack));
   }
   if (sites.other_call_sites != 0) {
     columns.add({format_bytes(sites.other_bytes), "", "",
@@ -174,9 +175,9 @@ std::string call_sites_text(const OomFailure& failure, const Terminal& terminal)
   Columns columns({"held", "share", "blocks", "stacks", "call site"});
   for (const CallSite& site : failure.call_sites.call_sites) {
     together |= site.stacks > 1;
-    columns.add(
-        {format_bytes(site.bytes), share_cell(site.share, terminal), format_count(site.blocks), format_count(site.stacks)},
-        fitted(site.stack));
+    columns.add({format_bytes(site.bytes), share_cell(site.share, terminal), format_count(site.blocks),
+                 format_count(site.stacks)},
+                fitted(site.stack));
   }
   if (!together) return {};
   if (failure.call_sites.other_call_sites != 0) {

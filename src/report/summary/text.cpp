@@ -213,7 +213,8 @@ std::string holders_text(const SummaryDevice& device, bool advice, const Termina
       other_bytes += site.bytes;
       continue;
     }
-    columns.add({format_bytes(site.bytes), share_cell(site.share, terminal), format_count(site.blocks)}, fitted(site.stack));
+    columns.add({format_bytes(site.bytes), share_cell(site.share, terminal), format_count(site.blocks)},
+                fitted(site.stack));
   }
   if (others != 0) {
     columns.add({format_bytes(other_bytes), "", "",

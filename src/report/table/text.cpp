@@ -64,7 +64,8 @@ std::string section_text(const TableSection& section, GroupBy by, const Terminal
   }
   Columns columns({"bytes", "share", "blocks", heading_of(by)});
   for (const TableRow& row : section.rows) {
-    std::vector<std::string> cells = {format_bytes(row.bytes), share_cell(row.share, terminal), format_count(row.blocks)};
+    std::vector<std::string> cells = {format_bytes(row.bytes), share_cell(row.share, terminal),
+                                      format_count(row.blocks)};
     columns.add(std::move(cells), std::visit([](const auto& key) { return fitted_key(key); }, row.key));
   }
   if (section.other_rows != 0) {
