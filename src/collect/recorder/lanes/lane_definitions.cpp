@@ -122,7 +122,7 @@ bool LaneDefinitions::define(RecordingWriter& writer) {
       facts->world_size = unless_negative(fields.number<std::int32_t>());
       facts->python_version = fields.text();
       facts->reporting_library = fields.text();
-      facts->allocator_settings = fields.text();
+      if (fields.ok && !fields.at_end()) facts->allocator_settings = fields.text();  // an older library has none
       if (fields.ok) process_facts = std::move(facts);
       return fields.ok;
     }

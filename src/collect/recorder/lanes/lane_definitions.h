@@ -71,7 +71,7 @@ struct ProcessFacts {
   std::optional<std::int32_t> world_size;
   std::string python_version;
   std::string reporting_library;
-  std::string allocator_settings;
+  std::optional<std::string> allocator_settings;  ///< nullopt: unknown
 };
 
 /// A `mark` definition: the program's own name for a moment.

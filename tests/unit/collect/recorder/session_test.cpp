@@ -462,6 +462,7 @@ TEST_F(SessionTest, ReadsProcessFacts) {
   definition.u32(16);
   definition.text("3.11.7");
   definition.text("/nonexistent/libc10.so.1.13");
+  definition.text("");
   ASSERT_TRUE(definition.finish());
   thread.allocate(10, 1, 8);
   ASSERT_TRUE(session->finish(true).ok());
@@ -471,6 +472,7 @@ TEST_F(SessionTest, ReadsProcessFacts) {
   EXPECT_EQ(info.world_size, 16);
   EXPECT_EQ(info.python_version, "3.11.7");
   EXPECT_EQ(info.torch_version, "1.13");
+  EXPECT_EQ(info.allocator_settings, "");
 }
 
 TEST_F(SessionTest, StopsAtTheSizeLimit) {

@@ -179,6 +179,18 @@ TEST_F(DefinitionsTest, Process) {
   EXPECT_EQ(definitions.process_facts->world_size, 8);
   EXPECT_EQ(definitions.process_facts->python_version, "3.12.1");
   EXPECT_EQ(definitions.process_facts->reporting_library, "/opt/torch/lib/libc10.so");
+  EXPECT_EQ(definitions.process_facts->allocator_settings, std::nullopt) << "an older library does not report them";
+}
+
+TEST_F(DefinitionsTest, ProcessWithAllocatorSettings) {
+  DefinitionWriter out(&lane, DefinitionKind::process);
+  for (int number = 0; number < 3; ++number) out.u32(static_cast<std::uint32_t>(-1));
+  out.text("3.12.1");
+  out.text("/opt/torch/lib/libc10.so");
+  out.text("expandable_segments:True");
+  ASSERT_TRUE(out.finish());
+  EXPECT_EQ(deliver(), 0U);
+  EXPECT_EQ(definitions.process_facts->allocator_settings, "expandable_segments:True");
 }
 
 TEST_F(DefinitionsTest, NoteBecomesALoss) {
