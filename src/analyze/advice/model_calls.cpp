@@ -145,7 +145,9 @@ std::map<std::size_t, std::vector<ModelCall>> calls_by_backward(const Subject& s
 std::vector<NnModuleId> modules_in(const Definitions& definitions, StackId stack) {
   std::vector<NnModuleId> modules;
   for (; stack.valid(); stack = definitions.stacks[stack.value].parent) {
-    const NnModuleId module = definitions.locations[definitions.stacks[stack.value].location.value].nn_module;
+    const LocationId location = definitions.stacks[stack.value].location;
+    if (!location.valid()) continue;  // a frame without a place, in a snapshot
+    const NnModuleId module = definitions.locations[location.value].nn_module;
     if (module.valid()) modules.push_back(module);
   }
   std::ranges::reverse(modules);

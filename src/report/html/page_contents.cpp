@@ -147,6 +147,10 @@ Result<PageContents> collect_page_contents(const Store& store, Symbols& symbols,
   what.host_ledgers = collect_host(store);
   what.rank = options.rank;
   what.owners.breakdown = breakdown;
+  if (store.source.kind == SourceKind::pytorch_snapshot && !store.definitions.stacks.empty()) {
+    if (owners == nullptr) owners = owners_of(store, attribution);
+    what.owners.breakdown = break_down(store, symbols, options, chosen, owners.get());
+  }
   if (!chosen.all()) {
     what.holders = Holders(chosen);
     what.blocks = {std::shared_ptr<const Store>(), &store};
