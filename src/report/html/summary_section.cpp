@@ -102,10 +102,24 @@ void add_glance(std::string& out, const PageContents& contents, const std::strin
   fmt::format_to(std::back_inserter(out), "</ul>\n<p><a href=\"#{}findings\">Details</a> are below.</p>\n", id);
 }
 
+// The leak and what to do, if nothing failed.
+void add_leak_verdict(std::string& out, const Leaks& leaks) {
+  if (leaks.verdict != LeakVerdict::leak) return;
+  fmt::format_to(std::back_inserter(out), "<p class=\"verdict alarm\">{}</p>\n", escaped(leak_verdict(leaks)));
+  const std::vector<LeakFix> fixes = leak_fixes(leaks);
+  if (fixes.empty()) return;
+  out += "<p><b>Fixes:</b></p>\n<ol>\n";
+  for (const LeakFix& fix : fixes) {
+    fmt::format_to(std::back_inserter(out), "<li>{}: <b>{}</b> ({})</li>\n", escaped(fix.fix),
+                   step_rate_text(fix.bytes_per_step, fix.every_steps), escaped(fix.cause));
+  }
+  out += "</ol>\n";
+}
+
 }  // namespace
 
 void add_verdict(std::string& out, const PageContents& contents) {
-  if (!contents.summary.failure) return;
+  if (!contents.summary.failure) return add_leak_verdict(out, contents.leaks);
   fmt::format_to(std::back_inserter(out), "<p class=\"verdict alarm\">{}</p>\n",
                  escaped(verdict_text(*contents.summary.failure)));
   add_ranked_fixes(out, *contents.summary.failure);
