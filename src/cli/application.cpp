@@ -99,7 +99,7 @@ std::string other_command(int argc, const char* const* argv) {
 
 // "--pid needs a value: --pid PID" for CLI11's "--pid: 1 required PID missing".
 std::string parse_problem(const CLI::ParseError& error) {
-  const std::string what = error.what();
+  std::string what = error.what();
   const std::string_view missing = ": 1 required ";
   const std::size_t begin = what.find(missing);
   if (begin == std::string::npos || !what.ends_with(" missing")) return what;

@@ -62,7 +62,7 @@ Result<void> export_store(const AttributedStore& store, const ExportArguments& o
     auto file = OutputFile::create(options.output);
     if (!file) return file.error();
     std::uint64_t size = 0;
-    const auto written = write([&](std::string_view bytes) {
+    auto written = write([&](std::string_view bytes) {
       size += bytes.size();
       return file->write(bytes);
     });
