@@ -1452,6 +1452,8 @@ export interface Failure {
   capacity_bytes: number | null;
   /** in use on the device, but not reserved; known with a capacity */
   outside_pytorch_bytes: number | null;
+  /** the part of it that other processes use */
+  other_processes_bytes: number | null;
   /** null: segments are not known */
   cache: Cache | null;
   refused_by: "unknown" | "device" | "limit";

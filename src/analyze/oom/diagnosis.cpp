@@ -108,6 +108,7 @@ bool cached_would_do(const OomFailure& failure) {
 std::uint64_t taken_by_others(const OomFailure& failure) {
   if (failure.refused_by != OomRefusedBy::device) return 0;
   const std::uint64_t half = (*failure.missing + 1) / 2;
+  if (failure.other_processes) return *failure.other_processes >= half ? *failure.other_processes : 0;
   if (failure.outside && *failure.outside >= half &&
       static_cast<double>(*failure.outside) > kOrdinaryOutside * static_cast<double>(*failure.capacity)) {
     return *failure.outside;

@@ -101,6 +101,7 @@ class Explainer {
     if (!failure.capacity) failure.capacity = sampled->capacity;
     failure.device_free = sampled->free;
     failure.sampled_at_ns = sampled->at_ns;
+    failure.other_processes = sampled->other_processes;
   }
 
   void list_top_allocations(const OutOfMemory& event, OomFailure& failure) {

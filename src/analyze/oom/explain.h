@@ -144,10 +144,11 @@ struct OomFailure {
   /// As reported by the driver; with sampled_at_ns, worked out from the sample of that time.
   std::optional<std::uint64_t> device_free;
   std::optional<std::uint64_t> sampled_at_ns;
-  std::optional<std::uint64_t> outside;  ///< used on the device but not reserved; nullopt without a capacity
-  std::uint64_t outside_grew = 0;        ///< lower bound of the growth since an earlier time; 0 if unknown
-  std::optional<OomCache> cache;         ///< nullopt if segments are unknown
-  bool fitting_block = false;            ///< OomMemory::fits(): the file's data on pools or settings is incomplete
+  std::optional<std::uint64_t> outside;          ///< used on the device but not reserved; nullopt without a capacity
+  std::optional<std::uint64_t> other_processes;  ///< the part of `outside` that other processes use; nullopt: unknown
+  std::uint64_t outside_grew = 0;                ///< lower bound of the growth since an earlier time; 0 if unknown
+  std::optional<OomCache> cache;                 ///< nullopt if segments are unknown
+  bool fitting_block = false;  ///< OomMemory::fits(): the file's data on pools or settings is incomplete
 
   OomRefusedBy refused_by = OomRefusedBy::unknown;
   std::optional<OomLimit> limit;         ///< OomRefusedBy::limit

@@ -91,13 +91,32 @@ std::optional<SampleAt> sample_before(const Store& store, const OutOfMemory& eve
   return SampleAt{static_cast<std::size_t>(found - store.samples.devices.begin()), *best};
 }
 
+std::optional<std::uint64_t> used_by_others(const DeviceSeries& series, std::uint64_t until_ns) {
+  const auto after = std::upper_bound(
+      series.processes.begin(), series.processes.end(), until_ns,
+      [](std::uint64_t time_ns, const DeviceProcessesSample& sample) { return time_ns < sample.time_ns; });
+  if (after == series.processes.begin()) return std::nullopt;
+  std::uint64_t bytes = 0;
+  bool is_listed = false;
+  for (const SampledProcess& process : std::prev(after)->processes) {
+    if (process.kind == ProcessKind::other_namespace || !process.bytes) return std::nullopt;
+    if (process.kind == ProcessKind::recorded) {
+      is_listed = true;
+    } else {
+      bytes = saturating_add(bytes, *process.bytes);
+    }
+  }
+  return is_listed ? std::optional(bytes) : std::nullopt;
+}
+
 SampledFree free_at(const DeviceSeries& series, std::size_t index, const OutOfMemory& event, const HeldMemory& held) {
   const std::uint64_t reserved =
       event.device < held.devices.size() ? held.devices[event.device].reserved_bytes.value_or(0) : 0;
   const std::uint64_t outside = saturating_subtract(*series.used_bytes[index], reserved);
   const std::uint64_t driver = series.driver_reserved_bytes[index].value_or(0);
   const std::uint64_t usable = saturating_subtract(*series.device.total_bytes, driver);
-  return {usable, saturating_subtract(usable, saturating_add(outside, *event.reserved)), series.time_ns[index]};
+  return {usable, saturating_subtract(usable, saturating_add(outside, *event.reserved)), series.time_ns[index],
+          used_by_others(series, event.time_ns)};
 }
 
 }  // namespace

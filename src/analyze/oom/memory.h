@@ -100,6 +100,9 @@ struct SampledFree {
   std::uint64_t capacity = 0;
   std::uint64_t free = 0;
   std::uint64_t at_ns = 0;
+  /// Used by other processes, in the latest list before the request; nullopt: a process of the list is not known, or
+  /// the recorded process is not in it.
+  std::optional<std::uint64_t> other_processes = {};
 };
 
 /// One for each of `failures` (indexes into Overview::out_of_memory), in one pass over the store's events. nullopt if

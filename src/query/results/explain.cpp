@@ -166,6 +166,7 @@ void describe(Visitor& v, const OomFailure& failure, const Explanation& explanat
   v.field("device_free_sampled_at_ns", failure.sampled_at_ns, "null: the driver reported it at the failure");
   v.field("capacity_bytes", failure.capacity, "of the device");
   v.field("outside_pytorch_bytes", failure.outside, "in use on the device, but not reserved; known with a capacity");
+  v.field("other_processes_bytes", failure.other_processes, "the part of it that other processes use");
   v.field("cache", failure.cache, "null: segments are not known");
   v.field("refused_by", named<kOomRefusedByNames>(failure.refused_by));
   v.field("limit", failure.limit, "of what the process may reserve, where that refused");

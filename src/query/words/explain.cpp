@@ -46,9 +46,18 @@ std::string blocks_text(const OomFix& fix) {
 }
 
 std::string outside_text(const OomFailure& failure, std::uint64_t bytes) {
+  if (failure.other_processes == bytes) {
+    return fmt::format("other processes use {} of the device", format_bytes(bytes));
+  }
   return failure.outside && *failure.outside == bytes
              ? fmt::format("{} of the device are used outside PyTorch", format_bytes(bytes))
              : fmt::format("memory used outside PyTorch grew by at least {}", format_bytes(bytes));
+}
+
+// Less was free than required, by less than the sample of it may be off.
+bool is_probably_full(const OomFailure& failure) {
+  return failure.refused_by == OomRefusedBy::unknown && failure.device_free && failure.sampled_at_ns &&
+         *failure.device_free < failure.request.driver;
 }
 
 // "12.0 MiB leaked in previous steps".
@@ -56,6 +65,7 @@ std::string main_cause_text(const OomFailure& failure) {
   if (!failure.cause && !failure.caching && !failure.findings.empty()) {  // for the host, nothing else is known
     return fmt::format("{} may have leaked", format_bytes(failure.findings.front().bytes));
   }
+  if (!failure.cause && is_probably_full(failure)) return "the device was probably full";
   if (!failure.cause) return "cause unknown";
   const std::string bytes = format_bytes(failure.findings.front().bytes);
   switch (*failure.cause) {
@@ -172,8 +182,9 @@ std::string unknown_cause_text(const OomFailure& failure) {
   }
   return fmt::format("the device had {} free ({}) and {} were required; {}", bytes_text(failure.device_free),
                      device_free_source(failure), format_bytes(failure.request.driver),
-                     failure.sampled_at_ns ? "the difference is within what a sample can be off"
-                                           : "the driver may reserve some for itself");
+                     is_probably_full(failure) ? "the device was probably full, but the sample is older than the request"
+                     : failure.sampled_at_ns   ? "the sample is too old to tell whether the device was full"
+                                               : "the driver may reserve some for itself");
 }
 
 std::string fix_text(const OomFailure& failure, const OomFix& fix) {
@@ -183,7 +194,8 @@ std::string fix_text(const OomFailure& failure, const OomFix& fix) {
     case OomFixKind::stop_leak:
       return stop_leak_text(failure);
     case OomFixKind::free_device:
-      return "free memory used outside PyTorch on the device";
+      return failure.other_processes ? "end other processes on the device, or let them use less memory"
+                                     : "free memory used outside PyTorch on the device";
     case OomFixKind::raise_limit:
       return fmt::format("raise the memory limit to {} or more (upper bound)", format_bytes(failure.limit->below));
     case OomFixKind::empty_private_pool:

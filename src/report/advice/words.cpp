@@ -100,8 +100,12 @@ std::string advice_place(const Advice& advice, std::size_t width) {
   std::vector<std::string> paths;
   paths.reserve(advice.modules.size());
   for (const AdviceModule& module : advice.modules) paths.push_back(module.path);
-  if (const auto common = common_module_path(paths)) return printable(*common);
-  return fmt::format("{} and {} more", printable(paths[0]), format_count(paths.size() - 1));
+  const auto common = common_module_path(paths);
+  const std::string path = printable(common ? *common : paths[0]);
+  // Modules of a torch.nn.Sequential have numbers as names.
+  const bool is_number = path.find_first_not_of("0123456789{},-.") == std::string::npos;
+  return (is_number ? "module " : "") + path +
+         (common ? "" : fmt::format(" and {} more", format_count(paths.size() - 1)));
 }
 
 std::string advice_change_at(const Advice& advice, std::size_t width) {

@@ -96,8 +96,11 @@ std::string memory_text(const OomFailure& failure, const Terminal& terminal) {
     row(bytes_text(failure.device_free), failure.sampled_at_ns
                                              ? fmt::format("free on the device ({})", device_free_source(failure))
                                              : "free on the device");
-    row(bytes_text(failure.outside), failure.outside ? "used outside PyTorch (context, libraries, other processes)"
-                                                     : "used outside PyTorch (unknown; set --capacity)");
+    const bool alone = failure.other_processes == std::uint64_t{0};
+    row(bytes_text(failure.outside), !failure.outside ? "used outside PyTorch (unknown; set --capacity)"
+                                     : alone ? "used outside PyTorch (context and libraries of this process)"
+                                             : "used outside PyTorch (context, libraries, other processes)");
+    if (failure.other_processes && !alone) row(format_bytes(*failure.other_processes), "  other processes");
   }
   std::string text = columns.text(terminal, 2);
   if (failure.limit) text += fact("limit", limit_text(*failure.limit) + ", if constant during the run");

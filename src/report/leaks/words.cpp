@@ -191,7 +191,8 @@ std::string host_growth_causes(const HostGrowth& growth) {
            "array or a tensor";
   }
   return "usual causes: losses kept with their autograd graphs, a profiler that is never stopped, a list or a cache of "
-         "Python objects, an extension module";
+         "Python objects, an extension module; or small tensors that are kept between large freed ones, so that malloc "
+         "cannot return memory (MALLOC_MMAP_THRESHOLD_=65536 in the environment prevents that)";
 }
 
 std::string leak_object_text(const LeakObject& object) {

@@ -446,6 +446,41 @@ TEST(ExplainRecording, TakesFreeMemoryFromTheLastSampleBefore) {
   EXPECT_EQ(exhausted.missing, 64 * kMiB);
 }
 
+// 1000 MiB outside PyTorch of 6500, 500 missing. The list of processes shows whose they are.
+TEST(ExplainRecording, OtherProcessesAreThoseOfTheList) {
+  const auto process = [](ProcessKind kind, std::optional<std::uint64_t> bytes) {
+    return SampledProcess{7, kind, bytes, "python"};
+  };
+  const auto explained = [](std::vector<SampledProcess> processes) {
+    Scenario scenario;
+    const SampledDeviceId gpu = scenario.sampled_gpu(0, 6500 * kMiB);
+    scenario.totals(kGpu, 0, 5000 * kMiB);
+    scenario.allocate(10, "weights", 4900 * kMiB, kGpu);
+    scenario.processes(14, gpu, std::move(processes));
+    scenario.used(15, gpu, 6000 * kMiB);
+    scenario.out_of_memory(30, 1000 * kMiB, kGpu);
+    return Explained(scenario.store());
+  };
+  const Explained alone = explained({process(ProcessKind::recorded, 6000 * kMiB)});
+  EXPECT_EQ(alone.outside, 1000 * kMiB);
+  EXPECT_EQ(alone.other_processes, 0U);
+  EXPECT_EQ(alone.cause, OomCause::demand) << "the context of the process itself is no other process";
+  EXPECT_EQ(alone.bytes_of(OomFixKind::free_device), std::nullopt);
+
+  const Explained two =
+      explained({process(ProcessKind::recorded, 5300 * kMiB), process(ProcessKind::other, 700 * kMiB)});
+  EXPECT_EQ(two.other_processes, 700 * kMiB);
+  EXPECT_EQ(two.cause, OomCause::other_process);
+  EXPECT_EQ(two.found(OomCause::other_process), 700 * kMiB);
+
+  const Explained small =
+      explained({process(ProcessKind::recorded, 5900 * kMiB), process(ProcessKind::other, 100 * kMiB)});
+  EXPECT_EQ(small.cause, OomCause::demand) << "less than half of the missing memory";
+  const Explained hidden = explained({process(ProcessKind::other_namespace, 6000 * kMiB)});
+  EXPECT_EQ(hidden.other_processes, std::nullopt) << "it may be the recorded process";
+  EXPECT_EQ(hidden.cause, OomCause::other_process);
+}
+
 // Three requests at three places, latest first: each uses the last sample before it with used bytes, and PyTorch's
 // reserved bytes of that time, unless a slow call was in progress.
 TEST(ExplainRecording, EachFailureHasItsOwnSample) {

@@ -163,6 +163,7 @@ class Failure:
     device_free_sampled_at_ns: Optional[int]  #: None: the driver reported it at the failure
     capacity_bytes: Optional[int]  #: of the device
     outside_pytorch_bytes: Optional[int]  #: in use on the device, but not reserved; known with a capacity
+    other_processes_bytes: Optional[int]  #: the part of it that other processes use
     cache: Optional[Cache]  #: None: segments are not known
     refused_by: str  #: "unknown", "device", "limit"
     limit: Optional[MemoryLimit]  #: of what the process may reserve, where that refused
