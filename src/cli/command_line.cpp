@@ -237,7 +237,9 @@ Option* Option::bytes(std::uint64_t least) {
         if (!size) return fmt::format("invalid size '{}' (expected bytes, or a size such as 500MB or 2GiB)", value);
         value = std::to_string(*size);
         const bool enough = *size >= least;
-        return enough ? "" : fmt::format("{} is less than the minimum of {}", value, format_bytes(least));
+        if (enough) return std::string();
+        const std::string unit = *size < 10'000 ? fmt::format("; did you mean {}GiB?", *size) : "";
+        return fmt::format("{} is less than the minimum of {}{}", value, format_bytes(least), unit);
       },
       ""));
   return option_->get_default_str() == "0" ? show_default("") : this;

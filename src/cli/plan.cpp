@@ -380,8 +380,16 @@ Result<void> check(const PlanOptions& options) {
   return {};
 }
 
+Result<GpuProfile> chosen_gpu(const PlanOptions& options) {
+  auto gpu = find_gpu_profile(options.gpu);
+  const auto is_gpu = [](const std::string& word) { return word.starts_with("--gpu"); };
+  if (gpu || options.gpu != "auto" || std::ranges::none_of(options.program.command, is_gpu)) return gpu;
+  return Error{
+      "--gpu stands behind the program, which gets it; put it before: tidemark plan --gpu H100-80GB -- PROGRAM"};
+}
+
 int run_fit(const PlanOptions& options, const CommandLine& app) {
-  const auto gpu = find_gpu_profile(options.gpu);
+  const auto gpu = chosen_gpu(options);
   if (!gpu) return fail(gpu.error().message);
   if (app.given("--output")) return fail("--fit keeps no recording: plan once more with the value that it finds");
   const std::uint64_t memory = options.memory_bytes != 0 ? options.memory_bytes : gpu->memory_bytes;
@@ -400,7 +408,7 @@ int run_verify(const PlanOptions& options, const CommandLine& app) {
 
 int run(PlanOptions& options, const CommandLine& app) {
   if (auto status = check(options); !status) return fail(status.error().message);
-  const auto gpu = find_gpu_profile(options.gpu);
+  const auto gpu = chosen_gpu(options);
   if (!gpu) return fail(gpu.error().message);
   const auto python = find_python(options);
   if (!python) return fail(python.error().message);

@@ -1,7 +1,10 @@
 #include "cli/plan_need.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <iterator>
 #include <system_error>
 #include <utility>
@@ -20,16 +23,31 @@ namespace {
 
 constexpr const char* kNoLimit = "--memory=4TiB";
 
-void add_known_gpus(PlanNeed& need) {
+// With less memory than it takes without a limit a program may still fit: PyTorch releases cached segments first, and
+// libraries take smaller workspaces. So GPUs between are planned, the largest first, until one does not fit.
+void add_known_gpus(PlanNeed& need, const NeedRequest& request, const MeasureTrial& measure) {
+  constexpr std::size_t kMaxTrials = 2;
   std::vector<const GpuProfile*> gpus;
   for (const GpuProfile& gpu : gpu_profiles()) gpus.push_back(&gpu);
-  std::ranges::stable_sort(gpus, {}, &GpuProfile::memory_bytes);
+  std::ranges::stable_sort(gpus, std::greater<>(), &GpuProfile::memory_bytes);
+  std::size_t trials = 0;
   for (const GpuProfile* gpu : gpus) {
-    if (gpu->memory_bytes >= need.bytes) {
-      need.enough.push_back(gpu->name);
-    } else {
-      need.too_small = gpu->name;
+    if (gpu->memory_bytes < need.bytes) {
+      std::optional<std::uint64_t> used;
+      if (gpu->memory_bytes > request.memory_bytes) {
+        if (trials++ == kMaxTrials) return;
+        TrialRequest trial = request.trial;
+        trial.gpu = gpu->name;
+        trial.options.push_back(fmt::format("--memory={}", gpu->memory_bytes));
+        used = measure(trial, "it on " + gpu->name);
+      }
+      if (!used) {
+        need.too_small = gpu->name;
+        return;
+      }
+      need.bytes = *used;
     }
+    need.enough.insert(need.enough.begin(), gpu->name);
   }
 }
 
@@ -111,7 +129,8 @@ std::optional<PlanNeed> find_need(const Plan& plan, const NeedRequest& request) 
     if (recordings) unlimited = make_plan(plan.facts, *recordings);
   }
   if (need.bytes != 0) {
-    add_known_gpus(need);
+    add_known_gpus(need, request, measure);
+    if (signals.stopped()) need.too_small.clear();  // its plan may have been stopped
     if (need.bytes > request.memory_bytes)
       need.advice = sufficient_advice(unlimited, need.bytes - request.memory_bytes);
     search.need_bytes = need.bytes;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <iterator>
 #include <optional>
+#include <span>
 
 #include "analyze/forecast/peak_growth.h"
 
@@ -71,6 +72,13 @@ std::uint64_t tensor_bytes(const Store& store, std::uint64_t time_ns) {
   return bytes;
 }
 
+// The least of some readings' tensors: what a step allocates and frees is in some of them only.
+std::uint64_t steady_tensor_bytes(const Store& store, std::span<const HostReading> readings) {
+  std::uint64_t least = ~std::uint64_t{0};
+  for (const HostReading& reading : readings) least = std::min(least, tensor_bytes(store, reading.time_ns));
+  return least;
+}
+
 }  // namespace
 
 std::vector<HostGrowth> find_host_growth(const Store& store, std::uint64_t from_ns, std::uint64_t to_ns) {
@@ -87,8 +95,10 @@ std::vector<HostGrowth> find_host_growth(const Store& store, std::uint64_t from_
   }
   std::vector<HostGrowth> found;
   if (auto growth = growth_of(own)) {
-    const std::uint64_t before = tensor_bytes(store, growth->from_ns);
-    const std::uint64_t after = tensor_bytes(store, growth->to_ns);
+    constexpr std::size_t kReadings = 4;
+    const std::size_t count = std::min(kReadings, own.size());
+    const std::uint64_t before = steady_tensor_bytes(store, std::span(own).first(count));
+    const std::uint64_t after = steady_tensor_bytes(store, std::span(own).last(count));
     growth->tensor_bytes = after - std::min(after, before);
     if (2 * growth->tensor_bytes < growth->to_bytes - growth->from_bytes) found.push_back(*growth);
   }

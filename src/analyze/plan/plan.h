@@ -94,9 +94,10 @@ struct PlannedChange {
 
 /// What a program that does not fit needs of each GPU.
 struct PlanNeed {
-  std::uint64_t bytes = 0;             ///< with the context and libraries, by a plan without a limit
+  /// With the context and libraries, by a plan without a limit, or for the smallest planned GPU on which it fits.
+  std::uint64_t bytes = 0;
   std::vector<std::string> enough;     ///< known GPUs with so much memory, least first
-  std::string too_small;               ///< the known GPU with most memory that has less; empty if there is none
+  std::string too_small;               ///< the largest known GPU on which it does not fit; empty: unknown
   std::vector<PlannedChange> changes;  ///< each enough by itself
   std::vector<Advice> advice;          ///< changes of the program that save enough by themselves, most first
 };

@@ -125,6 +125,14 @@ std::optional<std::uint64_t> next_value(const Fit& fit) {
   return misled || creeping ? value_at(middle) : within(*reached);
 }
 
+bool Fit::all_alike() const {
+  return trials.size() > 1 && std::all_of(trials.begin(), trials.end(), [this](const FitTrial& trial) {
+           return trial.result.peak_allocated_bytes && trial.result.out_of_memory == trials[0].result.out_of_memory &&
+                  trial.result.peak_allocated_bytes == trials[0].result.peak_allocated_bytes &&
+                  trial.result.peak_reserved_bytes == trials[0].result.peak_reserved_bytes;
+         });
+}
+
 void find_largest(Fit& fit, const std::function<std::optional<TrialResult>(std::uint64_t value)>& run) {
   while (const auto value = next_value(fit)) {
     auto result = run(*value);
@@ -132,6 +140,10 @@ void find_largest(Fit& fit, const std::function<std::optional<TrialResult>(std::
     if (!result) return;
     fit.trials.push_back({*value, std::move(*result)});
   }
+  // One more value shows whether the program heeds the argument at all.
+  if (fit.trials.size() != 1 || fit.trials[0].result.fits != false || fit.range.low == fit.range.high) return;
+  const std::uint64_t next = fit.range.low + fit.range.step;
+  if (auto result = run(next)) fit.trials.push_back({next, std::move(*result)});
 }
 
 }  // namespace tidemark

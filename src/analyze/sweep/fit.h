@@ -39,6 +39,9 @@ struct Fit {
   [[nodiscard]] std::optional<std::uint64_t> largest() const;
   /// False if a larger value took less memory than a smaller one: then untried values are unknown.
   [[nodiscard]] bool monotone() const;
+  /// Whether all values, several, took the same memory to the byte. If they fit, the program ignores the argument. If
+  /// they do not, it may also fail before it uses the argument.
+  [[nodiscard]] bool all_alike() const;
 };
 
 /// The most informative next value, given the trials so far; nullopt when the answer is known. Memory is assumed to
@@ -47,7 +50,8 @@ struct Fit {
 /// is halved. A failed trial counts as one that does not fit.
 [[nodiscard]] std::optional<std::uint64_t> next_value(const Fit& fit);
 
-/// Runs trials until the answer is known, or until `run` returns nullopt.
+/// Runs trials until the answer is known, or until `run` returns nullopt. If the lowest value does not fit, a second
+/// one is tried, for Fit::all_alike().
 void find_largest(Fit& fit, const std::function<std::optional<TrialResult>(std::uint64_t value)>& run);
 
 }  // namespace tidemark

@@ -182,9 +182,10 @@ std::string unknown_cause_text(const OomFailure& failure) {
   }
   return fmt::format("the device had {} free ({}) and {} were required; {}", bytes_text(failure.device_free),
                      device_free_source(failure), format_bytes(failure.request.driver),
-                     is_probably_full(failure) ? "the device was probably full, but the sample is older than the request"
-                     : failure.sampled_at_ns   ? "the sample is too old to tell whether the device was full"
-                                               : "the driver may reserve some for itself");
+                     is_probably_full(failure)
+                         ? "the device was probably full, but the sample is older than the request"
+                     : failure.sampled_at_ns ? "the sample is too old to tell whether the device was full"
+                                             : "the driver may reserve some for itself");
 }
 
 std::string fix_text(const OomFailure& failure, const OomFix& fix) {

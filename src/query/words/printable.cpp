@@ -99,14 +99,18 @@ std::string shown(std::string_view name, std::size_t columns) {
   return fit(printable(name), columns);
 }
 
-std::string shell_word(std::string_view name) {
+std::string shell_argument(std::string_view argument) {
   constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=.,:@%/";
-  const std::string word = printable(name);
+  const std::string word = printable(argument);
   const bool is_plain = !word.empty() && word.find_first_not_of(kPlain) == std::string::npos;
-  if (is_plain) return word.front() == '-' ? "./" + word : word;
+  if (is_plain) return word;
   std::string quoted = "'";
   for (const char letter : word) quoted += letter == '\'' ? std::string("'\\''") : std::string(1, letter);
   return quoted + "'";
+}
+
+std::string shell_word(std::string_view name) {
+  return shell_argument(name.starts_with('-') ? "./" + std::string(name) : std::string(name));
 }
 
 std::string fit_beginning(std::string_view text, std::size_t width) {

@@ -22,8 +22,10 @@ inline constexpr std::size_t kMaxNameColumns = 100;
 /// A name from a recording as text shows it: printable, and at most `columns` wide. JSON has names whole.
 [[nodiscard]] std::string shown(std::string_view name, std::size_t columns = kMaxNameColumns);
 
-/// A name as one word of a shell's command line, quoted if necessary. Printable, which changes names with control
-/// characters.
+/// An argument as one word of a shell's command line, quoted if necessary. Printable, which changes arguments with
+/// control characters.
+[[nodiscard]] std::string shell_argument(std::string_view argument);
+/// The same for the name of a file, which no command takes for an option: "./-x.tide".
 [[nodiscard]] std::string shell_word(std::string_view name);
 
 /// At most `width` columns of printable text: the middle makes room for "…". `width` 0 = unlimited.

@@ -98,8 +98,8 @@ std::string memory_text(const OomFailure& failure, const Terminal& terminal) {
                                              : "free on the device");
     const bool alone = failure.other_processes == std::uint64_t{0};
     row(bytes_text(failure.outside), !failure.outside ? "used outside PyTorch (unknown; set --capacity)"
-                                     : alone ? "used outside PyTorch (context and libraries of this process)"
-                                             : "used outside PyTorch (context, libraries, other processes)");
+                                     : alone          ? "used outside PyTorch (context and libraries of this process)"
+                                                      : "used outside PyTorch (context, libraries, other processes)");
     if (failure.other_processes && !alone) row(format_bytes(*failure.other_processes), "  other processes");
   }
   std::string text = columns.text(terminal, 2);

@@ -18,7 +18,19 @@ namespace {
 std::string answer_text(const Fit& fit, const std::optional<std::uint64_t>& largest) {
   const std::string where = fmt::format("{} of {} with a margin of {}", format_bytes(fit.memory_bytes), fit.gpu,
                                         share_text(fit.margin_share));
-  if (!largest) return fmt::format("no {} fits into the {}: not even {}", fit.name, where, fit.range.low);
+  const std::string option = printable(fit.option.empty() ? fit.name : fit.option);
+  if (largest && fit.all_alike()) {
+    return fmt::format("{} has no effect on the program's memory: {} and {} need the same; is it one of its options?",
+                       option, fit.trials[0].value, fit.trials[1].value);
+  }
+  if (!largest) {
+    std::string text = fmt::format("no {} fits into the {}: not even {}", fit.name, where, fit.range.low);
+    if (fit.all_alike()) {
+      text += fmt::format("\n{} and {} fail with the same memory: the program ignores {}, or fails before it uses it",
+                          fit.trials[0].value, fit.trials[1].value, option);
+    }
+    return text;
+  }
   const char* const end = *largest == fit.range.high ? ", the largest that was asked for," : "";
   return fmt::format("{} {}{} fits into the {}", fit.name, *largest, end, where);
 }
@@ -53,7 +65,7 @@ std::string to_text(const Fit& fit, const Terminal& terminal) {
   for (const std::string& sentence : uncertain) text += "  " + printable(sentence) + "\n";
   if (fit.command.empty()) return text;
   std::string command = "tidemark run --";
-  for (const std::string& word : fit.command) command += " " + shell_word(word);
+  for (const std::string& word : fit.command) command += " " + shell_argument(word);
   return text + next_command(command, "records a real run with this value", terminal);
 }
 

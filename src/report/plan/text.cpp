@@ -43,7 +43,8 @@ std::string fitting_changes_text(const PlanNeed& need, const Terminal& terminal)
   for (const Advice& advice : need.advice) {
     lines.push_back(fmt::format("{}: saves {}", advice_change_at(advice, kPlaceWidth), saving_text(advice)));
   }
-  if (lines.empty()) return {};
+  if (lines.empty())
+    return "No fix was found: no option of the program for its batch or for checkpointing is enough.\n";
   if (lines.size() > kMaxChanges) lines.resize(kMaxChanges);
   std::string text = paint(terminal, Tone::heading, lines.size() == 1 ? "Fix that is enough:" : "Fixes, each enough:");
   for (std::size_t n = 0; n < lines.size(); ++n) text += fmt::format("\n  {}. {}", n + 1, lines[n]);

@@ -36,6 +36,19 @@ TEST(HostGrowthTest, ExcludesGrowthOfTensors) {
   EXPECT_EQ(earlier[0].to_bytes, 300 * kMiB);
 }
 
+// 50 MiB that a step allocates and frees are alive at the first reading, and not at the last one: they hide no growth.
+TEST(HostGrowthTest, MemoryWithinAStepIsNoGrowth) {
+  Scenario scenario;
+  scenario.allocate(4 * kHostSecond, "in a step", 50 * kMiB, kCpu);
+  scenario.free(6 * kHostSecond, "in a step");
+  scenario.allocate(10 * kHostSecond, "kept", 3 * kMiB, kCpu);
+  Store store = scenario.store();
+  for (std::uint64_t second = 0; second <= 40; ++second) store.samples.add(sample(second, (100 + 10 * second) * kMiB));
+  const auto found = find_host_growth(store, 5 * kHostSecond, 70 * kHostSecond);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].tensor_bytes, 3 * kMiB);
+}
+
 TEST(HostGrowthTest, TensorsOnTheCpuHaveCallSites) {
   Scenario scenario;
   for (std::uint64_t second = 1; second <= 40; ++second)

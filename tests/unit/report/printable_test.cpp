@@ -86,6 +86,9 @@ TEST(Printable, OneWordOfAShell) {
   EXPECT_EQ(shell_word("my run.tide"), "'my run.tide'");
   EXPECT_EQ(shell_word("it's.tide"), "'it'\\''s.tide'");
   EXPECT_EQ(shell_word("-o.tide"), "./-o.tide");
+  EXPECT_EQ(shell_word("-o my.tide"), "'./-o my.tide'");
+  EXPECT_EQ(shell_argument("--batch-size"), "--batch-size") << "an option of a program, not a file";
+  EXPECT_EQ(shell_argument("a b"), "'a b'");
   EXPECT_EQ(shell_word("$(rm).tide"), "'$(rm).tide'");
   EXPECT_EQ(shell_word(""), "''");
 }

@@ -95,7 +95,12 @@ TEST(Fit, TriesNothingTwiceAndStaysWithinTheRange) {
 TEST(Fit, NothingFitsAndEverythingFits) {
   const Fit nothing = find([](double) { return 9e10; }, 80 * kGB, {1, 64, 1});
   EXPECT_EQ(nothing.largest(), std::nullopt);
-  EXPECT_THAT(values_of(nothing), ElementsAre(1));
+  EXPECT_THAT(values_of(nothing), ElementsAre(1, 2));
+  EXPECT_TRUE(nothing.all_alike());
+  EXPECT_THAT(to_text(nothing, {}), HasSubstr("not even 1\n1 and 2 fail with the same memory: the program ignores"));
+  EXPECT_FALSE(find([](double x) { return 1e9 * x; }, 80 * kGB, {1, 64, 1}).all_alike());
+  const Fit ignored = find([](double) { return 1e9; }, 80 * kGB, {1, 64, 1});
+  EXPECT_THAT(to_text(ignored, {}), HasSubstr("has no effect on the program's memory: "));
   EXPECT_EQ(find([](double) { return 1e9; }, 80 * kGB, {1, 64, 1}).largest(), 64U);
   EXPECT_EQ(find([](double) { return 1e9; }, 80 * kGB, {5, 5, 1}).largest(), 5U);
 }
