@@ -296,6 +296,10 @@ std::string to_text(const ProfileReport& report, const Terminal& terminal) {
 std::string to_text(const OomReport& report, const Terminal& terminal) {
   const MachineState& state = report.state;
   std::string text = head(report, terminal);
+  // Before the devices: one process may grow while the device as a whole, with others that end, does not.
+  for (const std::string& line : growing_processes_text(state)) {
+    text += paint(terminal, Tone::warning, printable(line)) + "\n";
+  }
   for (const WatchedDevice& device : state.devices) {
     text += heading(device, state, terminal);
     text += fact("memory", memory_line(device));
@@ -309,7 +313,6 @@ std::string to_text(const OomReport& report, const Terminal& terminal) {
         risk_lines(state.host.risk, state.host.assessed_at_ns.has_value(), host_recommendation_text(state), terminal);
   }
   text += processes_of(state, terminal);
-  for (const std::string& line : growing_processes_text(state)) text += "  " + printable(line) + "\n";
   if (!report.changes.empty()) text += "\n" + paint(terminal, Tone::heading, "Changes of risk") + "\n";
   if (report.earlier_changes > 0) text += fmt::format("  {} earlier ones\n", format_count(report.earlier_changes));
   for (const RiskChange& change : report.changes) text += "  " + change_text(change) + "\n";

@@ -249,12 +249,32 @@ std::string short_text(const Summary& summary, const std::string& other_devices,
   return text + short_quality_text(summary.recording.quality, terminal);
 }
 
-// Whether a quarter of a device's reserved memory, and what is worth a command, was never allocated.
+// Reserved memory that was never allocated, whatever else was.
+std::uint64_t unused_bytes(const SummaryDevice& device) {
+  const std::uint64_t reserved = device.totals.peak_reserved_bytes.value_or(0);
+  return reserved - std::min(reserved, device.totals.peak_allocated_bytes);
+}
+
+// Whether that is a quarter of the reserved memory, and worth a command.
 bool is_largely_unused(const SummaryDevice& device) {
   constexpr std::uint64_t kWorthIt = 256 * kMiB;
-  const std::uint64_t reserved = device.totals.peak_reserved_bytes.value_or(0);
-  const std::uint64_t unused = reserved - std::min(reserved, device.totals.peak_allocated_bytes);
-  return unused >= kWorthIt && unused * 4 >= reserved;
+  const std::uint64_t unused = unused_bytes(device);
+  return unused >= kWorthIt && unused * 4 >= device.totals.peak_reserved_bytes.value_or(0);
+}
+
+// The device with most unused memory, and what usually helps; empty if no device has much.
+std::string unused_text(const Summary& summary, const Terminal& terminal) {
+  const auto most = std::ranges::max_element(summary.devices, {}, unused_bytes);
+  if (most == summary.devices.end() || !is_largely_unused(*most)) return "";
+  const bool is_expandable =
+      summary.recording.allocator_settings.value_or("").find("expandable_segments") != std::string::npos;
+  return paint(
+             terminal, Tone::warning,
+             fmt::format("Fragmentation: at least {} of {} reserved on {} was unused at all times{}",
+                         format_bytes(unused_bytes(*most)), format_bytes(*most->totals.peak_reserved_bytes),
+                         to_string(most->totals.device),
+                         is_expandable ? "" : "; PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True often prevents it")) +
+         "\n";
 }
 
 std::string next_of(const Summary& summary, const Terminal& terminal) {
@@ -289,6 +309,7 @@ std::string to_text(const Summary& summary, const Terminal& terminal) {
                   fmt::format("Leak: memory grows by {} per step", rate_text(*summary.leak_bytes_per_step))) +
             "\n";
   }
+  if (!summary.failure && !summary.leak_bytes_per_step) text += unused_text(summary, terminal);
   text += head(summary.recording, terminal) + chosen_blocks_text(summary.recording, true);
   if (terminal.all) text += "\n";
   const auto on_gpu = [](const SummaryDevice& device) {
