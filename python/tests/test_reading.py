@@ -137,7 +137,7 @@ RARE = {
     "HostMemory": {"cgroup_limit_bytes"},
     "HostLedgerAt": {"other_processes_rss_bytes"},
     "FailedRequest": {"pool"},
-    "Failure": {"advice", "device_free_sampled_at_ns"},
+    "Failure": {"advice", "device_free_sampled_at_ns", "other_processes_bytes"},
     "FailureAdvice": {"kind", "held_bytes", "confidence", "has_request", "suffices", "block_count", "modules", "stack"},
     "ModuleHeld": {"module", "held_bytes"},
     "LeakSite": {"freed_after_steps", "requested_bytes"},
