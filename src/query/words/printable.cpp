@@ -101,7 +101,7 @@ std::string shown(std::string_view name, std::size_t columns) {
 
 std::string shell_argument(std::string_view argument) {
   constexpr std::string_view kPlain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=.,:@%/";
-  const std::string word = printable(argument);
+  std::string word = printable(argument);
   const bool is_plain = !word.empty() && word.find_first_not_of(kPlain) == std::string::npos;
   if (is_plain) return word;
   std::string quoted = "'";
