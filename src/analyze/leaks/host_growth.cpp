@@ -5,6 +5,7 @@
 #include <iterator>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "analyze/forecast/peak_growth.h"
 
@@ -61,22 +62,18 @@ std::optional<HostGrowth> growth_of(const std::vector<HostReading>& readings) {
   return found;
 }
 
-// Total size of CPU blocks at a time.
-std::uint64_t tensor_bytes(const Store& store, std::uint64_t time_ns) {
-  std::uint64_t bytes = 0;
-  const std::uint64_t changes = store.changes_until(time_ns);
+// The least total size of CPU blocks at some readings: what a step allocates and frees is in some of them only.
+std::uint64_t steady_tensor_bytes(const Store& store, std::span<const HostReading> readings) {
+  std::vector<std::uint64_t> changes;
+  for (const HostReading& reading : readings) changes.push_back(store.changes_until(reading.time_ns));
+  std::vector<std::uint64_t> bytes(readings.size());
   for (std::size_t block = 0; block < store.blocks.count(); ++block) {
     if (store.devices[store.blocks.device[block]].device.type != DeviceType::cpu) continue;
-    if (store.blocks.alive(block, changes)) bytes += store.blocks.size[block];
+    for (std::size_t n = 0; n < readings.size(); ++n) {
+      if (store.blocks.alive(block, changes[n])) bytes[n] += store.blocks.size[block];
+    }
   }
-  return bytes;
-}
-
-// The least of some readings' tensors: what a step allocates and frees is in some of them only.
-std::uint64_t steady_tensor_bytes(const Store& store, std::span<const HostReading> readings) {
-  std::uint64_t least = ~std::uint64_t{0};
-  for (const HostReading& reading : readings) least = std::min(least, tensor_bytes(store, reading.time_ns));
-  return least;
+  return *std::min_element(bytes.begin(), bytes.end());
 }
 
 }  // namespace

@@ -141,8 +141,8 @@ void find_largest(Fit& fit, const std::function<std::optional<TrialResult>(std::
     fit.trials.push_back({*value, std::move(*result)});
   }
   // One more value shows whether the program heeds the argument at all.
-  if (fit.trials.size() != 1 || fit.trials[0].result.fits != false || fit.range.low == fit.range.high) return;
   const std::uint64_t next = fit.range.low + fit.range.step;
+  if (fit.trials.size() != 1 || fit.trials[0].result.fits != false || next > fit.range.high) return;
   if (auto result = run(next)) fit.trials.push_back({next, std::move(*result)});
 }
 

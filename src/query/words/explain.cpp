@@ -65,8 +65,7 @@ std::string main_cause_text(const OomFailure& failure) {
   if (!failure.cause && !failure.caching && !failure.findings.empty()) {  // for the host, nothing else is known
     return fmt::format("{} may have leaked", format_bytes(failure.findings.front().bytes));
   }
-  if (!failure.cause && is_probably_full(failure)) return "the device was probably full";
-  if (!failure.cause) return "cause unknown";
+  if (!failure.cause) return is_probably_full(failure) ? "the device was probably full" : "cause unknown";
   const std::string bytes = format_bytes(failure.findings.front().bytes);
   switch (*failure.cause) {
     case OomCause::leak:

@@ -105,7 +105,8 @@ std::string advice_place(const Advice& advice, std::size_t width) {
   // Modules of a torch.nn.Sequential have numbers as names.
   const bool is_number = path.find_first_not_of("0123456789{},-.") == std::string::npos;
   return (is_number ? "module " : "") + path +
-         (common ? "" : fmt::format(" and {} more modules", format_count(paths.size() - 1)));
+         (common ? ""
+                 : fmt::format(" and {} more module{}", format_count(paths.size() - 1), paths.size() == 2 ? "" : "s"));
 }
 
 std::string advice_change_at(const Advice& advice, std::size_t width) {
