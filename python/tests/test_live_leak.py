@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -124,3 +125,29 @@ def test_mistakes_and_who_holds_what_leaks(report: dict[str, Any]) -> None:
     assert any(holder["name"] == "__main__.losses" for row in source["object_types"] for holder in row["holders"])
     assert "a list or dictionary only grows" in report["text"]
     assert "losses are kept with their autograd graphs" in report["text"]
+
+
+def test_a_program_is_started_recorded_and_watched_to_its_end(tmp_path: Path) -> None:
+    (tmp_path / "leaky.py").write_text(
+        """
+import sys, torch
+kept = []
+model = torch.nn.Linear(8, 8)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+for _ in range(60):
+    optimizer.zero_grad()
+    model(torch.ones(4, 8)).sum().backward()
+    optimizer.step()
+    kept.append(torch.ones(1 << 16))
+print("trained with", sys.argv[1])
+raise SystemExit(3)
+"""
+    )
+    command = [find_program(), "leak", "--enable-tracking", "-o", "leak.json", "--", sys.executable, "leaky.py", "--steps"]
+    done = subprocess.run(command, cwd=tmp_path, text=True, capture_output=True, timeout=120)
+    assert done.returncode == 3, done.stderr
+    assert "trained with --steps\n" in done.stdout and "Leak: 1 call site grows by 256.0 KiB per step" in done.stdout
+    assert json.loads((tmp_path / "leak.json").read_text())["ended_by"] == "process_ended"
+    assert len(list(tmp_path.glob("leaky-*.tide"))) == 1
+    refused = subprocess.run([*command[:2], "--duration", "5", *command[5:]], text=True, capture_output=True, timeout=60)
+    assert refused.returncode == 2 and "--duration: a PROGRAM is watched from its start to its end" in refused.stderr

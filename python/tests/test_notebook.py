@@ -42,6 +42,27 @@ def labels(summary: dict[str, Any]) -> dict[str, int]:
     return {site["stack"]["label"]: site["bytes"] for site in cpu(summary)["call_sites_at_peak"]}
 
 
+def test_a_leak_and_its_fix_come_first(tmp_path: Path) -> None:
+    code = """
+import torch
+with __import__("tidemark").record(RUN):
+    model = torch.nn.Linear(64, 64)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
+    kept = []
+    for _ in range(40):
+        optimizer.zero_grad()
+        loss = model(torch.ones(16, 64)).sum()
+        loss.backward()
+        optimizer.step()
+        kept.append(torch.ones(4096))
+"""
+    path = tmp_path / "leak.tide"
+    done = script(code.replace("RUN", repr(str(path))), path)
+    assert done.returncode == 0, done.stderr
+    html = RecordedCell(str(path))._repr_html_()
+    assert html.startswith("<pre>Leak: 1 call site grows by 16.0 KiB per step") and "Fix: " in html.split("</pre>")[0]
+
+
 # The example's: In[3] has 3 x 4 MiB from line 3 of In[2], and 16 MiB of its own on its line 3.
 EXAMPLE = Path(__file__).parents[2] / "examples" / "recording.ipynb"
 CELLS = [

@@ -155,6 +155,31 @@ def test_limit_of_the_process_and_table(pytester: pytest.Pytester) -> None:
     assert 59 <= float(row.split()[0]) < 70
 
 
+def test_an_exceeded_limit_names_the_lines_that_hold_most(pytester: pytest.Pytester) -> None:
+    pytest.importorskip("torch")
+    pytester.makepyfile(
+        test_lines="""
+        import pytest, torch
+
+        @pytest.mark.limit_memory("20 MB", device="cpu")
+        def test_large():
+            small = torch.ones(1 << 20)
+            large = torch.ones(10 << 20)
+
+        @pytest.mark.limit_memory("20 MB", device="cuda:7")
+        def test_of_a_device_without_use():
+            torch.ones(1)
+        """
+    )
+    result = run(pytester)
+    result.assert_outcomes(passed=1, failed=1, warnings=1)
+    lines = result.stdout.lines
+    first = lines.index("tensors hold 44.0 MiB at their peak:")
+    assert [line.split()[:2] for line in lines[first + 1 : first + 3]] == [["40.0", "MiB"], ["4.0", "MiB"]]
+    assert "test_large" in lines[first + 1] and "test_lines.py:6" in lines[first + 1]
+    assert "limit_memory(device='cuda:7') was not checked: the test used no such device" in result.stdout.str()
+
+
 @pytest.mark.parametrize(
     ("marker", "message"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tidemark import _html
@@ -33,10 +34,21 @@ class RecordedCell:
         used = [device for device in summary.devices if device.peak_allocated_bytes]
         if not used:
             return f"<p>{say('No tensor memory was allocated while this cell was recorded.')}</p>"
-        parts = [_html.figure(self._run.timeline().to_svg() or "", "Memory over time")]
+        parts = [_findings(str(summary), self.path)]
+        parts.append(_html.figure(self._run.timeline().to_svg() or "", "Memory over time"))
         parts += [_device(device) for device in used]
         parts += [f"<p>{escape(issue.text)}</p>" for issue in summary.data_quality.issues]
         return "\n".join(parts)
+
+
+def _findings(text: str, path: str) -> str:
+    """What the summary's text says before it names the recording: a failed request or a leak, with what to do."""
+    lines = []
+    for line in text.splitlines():
+        if Path(path).name in line:
+            break
+        lines.append(line)
+    return f"<pre>{escape(chr(10).join(lines).strip())}</pre>" if any(lines) else ""
 
 
 def _device(device: SummaryDevice) -> str:

@@ -68,6 +68,21 @@ std::vector<Advice> sufficient_advice(const Plan& plan, std::uint64_t excess_byt
   return enough;
 }
 
+// Of `need` bytes on the device with the least headroom, what is in proportion to the batch, and the part of it that
+// fits beside the rest.
+std::optional<double> fitting_batch_share(const Plan& plan, std::uint64_t need, std::uint64_t memory) {
+  if (plan.devices.empty()) return std::nullopt;
+  std::uint64_t varying = 0;
+  for (const CategoryBytes& category : plan.devices.front().summary.categories) {
+    const bool varies = category.category == Category::activation || category.category == Category::temporary ||
+                        category.category == Category::input;
+    if (varies) varying += category.bytes;
+  }
+  const std::uint64_t constant = need - std::min(need, varying);
+  if (varying == 0 || constant >= memory) return std::nullopt;
+  return static_cast<double>(memory - constant) / static_cast<double>(varying);
+}
+
 // A request that failed hides what would have come: only then is a plan without a limit necessary.
 std::optional<std::uint64_t> used_without_failure(const Plan& plan) {
   std::uint64_t used = 0;
@@ -128,11 +143,13 @@ std::optional<PlanNeed> find_need(const Plan& plan, const NeedRequest& request) 
     auto recordings = read_planned(recordings_in(folder->path()), true);
     if (recordings) unlimited = make_plan(plan.facts, *recordings);
   }
+  const std::uint64_t unlimited_bytes = need.bytes;
   if (need.bytes != 0) {
     add_known_gpus(need, request, measure);
     if (signals.stopped()) need.too_small.clear();  // its plan may have been stopped
     if (need.bytes > request.memory_bytes)
       need.advice = sufficient_advice(unlimited, need.bytes - request.memory_bytes);
+    need.batch_share = fitting_batch_share(unlimited, unlimited_bytes, request.memory_bytes);
     search.need_bytes = need.bytes;
     need.changes = find_fitting_changes(search, measure);
     if (std::ranges::any_of(need.changes, &PlannedChange::checkpoints)) {

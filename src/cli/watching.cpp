@@ -46,13 +46,14 @@ class EndingSignals {
   EndingSignals(const EndingSignals&) = delete;
   EndingSignals& operator=(const EndingSignals&) = delete;
 
-  /// True when one has come; until then at most until `time`.
-  [[nodiscard]] bool wait_until(Clock::time_point time) const {
+  /// The signal when one has come; until then at most until `time`.
+  [[nodiscard]] std::optional<signalfd_siginfo> wait_until(Clock::time_point time) const {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(time - Clock::now());
     pollfd watched{fd_.get(), POLLIN, 0};
     const int ready = ::poll(&watched, 1, static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 60'000)));
     signalfd_siginfo info{};
-    return ready > 0 && ::read(fd_.get(), &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info));
+    const bool came = ready > 0 && ::read(fd_.get(), &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info));
+    return came ? std::optional(info) : std::nullopt;
   }
 
  private:
@@ -178,20 +179,24 @@ Result<void> watch(const WatchOptions& options, EngineOptions engine_options, co
   engine.start();
   const auto recorded = [&engine] { return engine.recorded(); };
   ProgressLine progress;
-  const std::optional<double> duration = hooks.endless ? std::nullopt : std::optional(options.duration_seconds);
+  const bool has_duration = !hooks.endless && !hooks.has_ended;
+  const std::optional<double> duration = has_duration ? std::optional(options.duration_seconds) : std::nullopt;
   const Clock::time_point end =
       duration ? Clock::now() + std::chrono::nanoseconds(std::llround(std::min(*duration, kMaxDuration) * 1e9))
                : Clock::time_point::max();
   while (engine.end() == WatchEnd::not_yet) {
     progress.show(engine.state(), duration);
     const bool begins = engine.state().is_starting();  // a report is of one answer at least
-    const bool signalled = signals.wait_until(begins ? engine.next_tick() : std::min(end, engine.next_tick()));
+    const auto signal = signals.wait_until(begins ? engine.next_tick() : std::min(end, engine.next_tick()));
     const std::vector<MonitorEvent>& events = engine.tick();
     if (auto missing = missing_device(engine.state(), "--devices")) return *std::move(missing);
     if (hooks.on_events) hooks.on_events(events);
     (*outputs)->update(engine.state(), events, recorded);
-    if (signalled) {
+    if (signal && hooks.on_signal) hooks.on_signal(static_cast<int>(signal->ssi_signo), signal->ssi_code == SI_KERNEL);
+    if (signal) {
       engine.set_end(WatchEnd::interrupted);
+    } else if (hooks.has_ended && hooks.has_ended()) {
+      engine.set_end(WatchEnd::process_ended);
     } else if (engine.end() == WatchEnd::not_yet && Clock::now() >= end && !engine.state().is_starting()) {
       engine.set_end(WatchEnd::duration);
     }

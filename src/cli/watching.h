@@ -11,6 +11,7 @@
 #include "cli/command.h"
 #include "cli/command_line.h"
 #include "cli/monitor_outputs.h"
+#include "cli/watched_program.h"
 #include "monitor/engine.h"
 #include "report/common/terminal.h"
 
@@ -21,8 +22,9 @@ struct WatchOptions {
   double interval_seconds = 1;
   std::vector<std::string> devices;
   std::string pid;
-  std::string output;  ///< path of the JSON; empty: none
-  bool plot = false;   ///< a PNG beside `output`
+  std::vector<std::string> program;  ///< started and recorded, and watched to its end; empty: none
+  std::string output;                ///< path of the JSON; empty: none
+  bool plot = false;                 ///< a PNG beside `output`
   std::string format = "text";
   OutputOptions outputs;
 };
@@ -42,6 +44,8 @@ struct WatchHooks {
   bool endless = false;                                                  ///< until a signal
   std::function<void(const std::vector<MonitorEvent>&)> on_events = {};  ///< after each turn of the engine
   std::function<void(MonitorEngine&)> at_end = {};                       ///< makes the report
+  std::function<bool()> has_ended = {};                                  ///< asked each turn; replaces the duration
+  std::function<void(int, bool)> on_signal = {};  ///< one that ends it, and whether the terminal sent it to the group
 };
 
 /// As much of recordings as is watched.
@@ -71,14 +75,24 @@ int write_reports(const WatchOptions& options, const Report& report) {
       {[&](const Terminal& terminal) { return to_text(report, terminal); }, [&] { return to_json(report); }});
 }
 
-/// Monitors, prints the report from `make` at the end, and writes the requested files. Returns the exit code.
+/// Monitors, prints the report from `make` at the end, and writes the requested files. Returns the exit code: that of
+/// WatchOptions::program, if it failed.
 template <typename Report>
-int watch_and_report(const WatchOptions& options, const EngineOptions& engine, Report (MonitorEngine::*make)(),
+int watch_and_report(const WatchOptions& options, EngineOptions engine, Report (MonitorEngine::*make)(),
                      WatchHooks hooks = {}) {
   std::optional<Report> report;
   hooks.at_end = [&](MonitorEngine& watched) { report = (watched.*make)(); };
+  WatchedProgram program;
+  if (!options.program.empty()) {
+    if (auto started = program.start(options.program); !started) return fail(started.error().message);
+    engine.machine.choice.pid = program.pid();
+    hooks.has_ended = [&] { return program.ended(); };
+    hooks.on_signal = [&](int signal, bool from_terminal) { program.pass_on(signal, from_terminal); };
+  }
   const auto status = watch(options, engine, hooks);
-  return status ? write_reports(options, *report) : fail(status.error().message);
+  const int exit_code = options.program.empty() ? kOk : program.wait();
+  const int written = status ? write_reports(options, *report) : fail(status.error().message);
+  return exit_code != kOk ? exit_code : written;
 }
 
 /// "Stopped by Ctrl-C …", "Examples:" and these.

@@ -77,7 +77,7 @@ class ObjectQuestion {
 };
 
 /// Schedules the requests to one program while it is watched: "first" at once, and "again" now and then, so that there
-/// is an answer also for a program that ends by itself. The first pause is 5 s and each one twice as long, up to a
+/// is an answer also for a program that ends by itself. The first pause is 1 s and each one twice as long, up to a
 /// minute, and at least 50 times as long as the latest answer stopped the program. Not thread-safe; no call waits.
 class ObjectQuestions {
  public:
@@ -95,7 +95,7 @@ class ObjectQuestions {
   [[nodiscard]] Result<ObjectAnswer> latest(bool runs) const;
 
  private:
-  static constexpr std::chrono::seconds kFirstPause{5};
+  static constexpr std::chrono::seconds kFirstPause{1};
   static constexpr std::chrono::seconds kLongestPause{60};
   static constexpr double kPauseForEachSecond = 50;
 

@@ -112,11 +112,13 @@ std::uint64_t answered_ns(const ObjectAnswer& answer, const LiveRecording& recor
   return answer.answered_wall_ns - std::min(recording.started_wall_ns, answer.answered_wall_ns);
 }
 
-// The leak of a storage: its block has one of the leak's stacks.
+// The leak of a storage: its block, alive at the answer, has one of the leak's stacks.
 LeakObject* leak_of(const HeldStorage& storage, std::uint64_t answered_ns, const Store& store, Leaks& leaks) {
   for (std::size_t block = store.blocks.count(); block-- > 0;) {
+    if (store.blocks.address[block] != storage.address) continue;
     if (store.live_changes[store.blocks.birth_change[block]].time_ns > answered_ns) continue;
-    if (store.blocks.address[block] != storage.address || store.blocks.death_change[block] != Blocks::kAlive) continue;
+    const auto death = store.blocks.death_change[block];
+    if (death != Blocks::kAlive && store.live_changes[death].time_ns <= answered_ns) continue;
     for (const LeakSite& site : leaks.leaks) {
       const auto& stacks = site.stack_ids;
       const bool is_of = std::find(stacks.begin(), stacks.end(), store.blocks.stack[block]) != stacks.end();

@@ -49,8 +49,8 @@ PeakOwners peak_owners(const Store& store, const Attribution& attribution) {
   }
   LeakOptions options;
   options.attribution = &attribution;
-  const auto leaks = analyze_leaks(store, symbols, options);
-  if (leaks && leaks->verdict == LeakVerdict::leak) owners.leak_bytes_per_step = leaks->bytes_per_step;
+  auto leaks = analyze_leaks(store, symbols, options);
+  if (leaks && leaks->verdict == LeakVerdict::leak) owners.leaks = std::make_shared<const Leaks>(std::move(*leaks));
   auto breakdown = analyze_breakdown(store, symbols, attribution, {});
   if (breakdown) owners.breakdown = std::make_shared<const Breakdown>(std::move(*breakdown));
   return owners;

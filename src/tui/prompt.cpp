@@ -15,6 +15,7 @@
 #include "base/units.h"
 #include "query/words/printable.h"
 #include "report/common/terminal.h"
+#include "report/common/text_parts.h"
 #include "tui/program.h"
 #include "tui/session.h"
 #include "tui/signals.h"
@@ -49,7 +50,10 @@ class Prompt {
       obey(*line);
     }
     // Without a terminal and without a command, its first view is the answer.
-    if (!asked_ && !obeyed_ && !signal_ && !wrong_choice_) show_view(std::string(views()[first_view_].name), "");
+    if (!asked_ && !obeyed_ && !signal_ && !wrong_choice_) {
+      show_view(std::string(views()[first_view_].name), "");
+      show_next();
+    }
     if (wrong_choice_) return *wrong_choice_;
     if (!written_) return written_.error();
     return ProgramEnd{.code = failed_ ? 2 : 0, .signal = signal_};
@@ -150,6 +154,14 @@ class Prompt {
     std::string text = canvas.text();
     text.erase(text.find_last_not_of('\n') + 1);
     print(text + "\n");
+  }
+
+  // Growth takes longer to see than the one answer of this view.
+  void show_next() {
+    const Content content = session_.content();
+    if (content.recorded.empty()) return;
+    print(next_command(fmt::format("tidemark leak --enable-tracking --pid {}", content.recorded.front().pid),
+                       "whether its memory grows, and what holds it", Terminal()));
   }
 
   // Scripts query at once, and need values.

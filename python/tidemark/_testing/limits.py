@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -38,20 +38,40 @@ def hide_from_memray(item: Any) -> None:
                 node.own_markers[index] = getattr(pytest.mark, HIDDEN)(*mark.args, **mark.kwargs).mark
 
 
-def exceeded(limits: dict[str | None, int], figures: dict[str, int]) -> list[str]:
-    """A line for each device above its limit."""
+class Exceeded(NamedTuple):
+    """A device above its limit."""
+
+    device: str  #: "cuda:0", or "cpu"
+    text: str
+
+
+def _measured(device: str | None, figures: dict[str, int]) -> list[str]:
+    """The figures that a limit for ``device`` is about."""
     gpus = [name for name in figures if name != RSS]
+    if device is None:
+        return gpus or [RSS]
+    if device == "cpu":
+        return [RSS]
+    return [name for name in gpus if device in (name, "cuda")]
+
+
+def exceeded(limits: dict[str | None, int], figures: dict[str, int]) -> list[Exceeded]:
+    """The devices above their limits."""
     found = []
     for device, limit in limits.items():
-        if device is None:
-            names = gpus or [RSS]
-        elif device == "cpu":
-            names = [RSS]
-        else:
-            names = [name for name in gpus if device in (name, "cuda")]
-        for name in names:
+        for name in _measured(device, figures):
             used = figures.get(name)
             if used is not None and used > limit:
                 what = "the process's resident memory grew by" if name == RSS else f"{name}: the test's peak is"
-                found.append(f"{what} {bytes_text(used)} ({used} bytes), the limit is {bytes_text(limit)} ({limit} bytes)")
+                text = f"{what} {bytes_text(used)} ({used} bytes), the limit is {bytes_text(limit)} ({limit} bytes)"
+                found.append(Exceeded("cpu" if name == RSS else name, text))
     return found
+
+
+def unchecked(limits: dict[str | None, int], figures: dict[str, int]) -> list[str]:
+    """A line for each limit without a figure: the test may not have used its device, or the machine has none."""
+    return [
+        f"limit_memory(device={device!r}) was not checked: the test used no such device"
+        for device in limits
+        if device is not None and not any(name in figures for name in _measured(device, figures))
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,9 @@ import pytest
 
 from tidemark._sizes import bytes_text
 from tidemark._testing import baseline
+from tidemark._testing.call_sites import CallSites
 from tidemark._testing.leaks import allowed_of, leaked, living
-from tidemark._testing.limits import exceeded, limits_of
+from tidemark._testing.limits import exceeded, limits_of, unchecked
 from tidemark._testing.meter import RSS, Meter
 
 _FIGURES = pytest.StashKey[dict[str, int]]()
@@ -57,15 +59,21 @@ class Watch:
         limits = limits_of(item, self._memray())
         allowed = allowed_of(item)
         before = living() if allowed is not None else None
+        sites = CallSites()
+        if limits:
+            sites.start()
         meter = Meter()
         meter.start()
         try:
             result = yield
         finally:
             figures = item.stash[_FIGURES] = meter.stop()
-        over = exceeded(limits, figures)
+            over = exceeded(limits, figures)
+            held = sites.stop([each.device for each in over])
         if over:
-            pytest.fail("\n".join(over), pytrace=False)
+            pytest.fail("\n".join(line for each in over for line in (each.text, *held.get(each.device, []))), pytrace=False)
+        for line in unchecked(limits, figures):
+            warnings.warn(pytest.PytestWarning(line), stacklevel=1)
         message = leaked(before, living(), allowed or 0) if before is not None else None
         if message is not None:
             pytest.fail(message, pytrace=False)

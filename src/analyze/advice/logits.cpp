@@ -1,26 +1,42 @@
 // Tensors of the logits' size: the output of the head, its copies in 32 bits, and intermediate results of the loss.
 #include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "analyze/advice/rules.h"
 
 namespace tidemark::advice {
 namespace {
 
-/// The most bytes that the head allocates at once in a forward pass. If no module is known to be a head, code that
-/// belongs to the head counts.
-std::uint64_t logits_bytes(const Subject& subject) {
+bool is_in_head(const Subject& subject, const Owner& owner) {
+  return owner.module.valid() && subject.attribution.modules[owner.module.value].component == Component::head;
+}
+
+struct Head {
+  std::uint64_t bytes = 0;  ///< the most that it allocates at once in a forward pass
+  bool by_module = false;   ///< a module is known to be a head; otherwise code is, such as that of the loss
+};
+
+Head find_head(const Subject& subject) {
   std::uint64_t by_module = 0;
   std::uint64_t by_code = 0;
   for (const BlockId block : subject.blocks) {
     const Owner& owner = subject.owner(block);
     if (owner.component != Component::head || owner.phase != Phase::forward) continue;
-    const bool is_head =
-        owner.module.valid() && subject.attribution.modules[owner.module.value].component == Component::head;
-    std::uint64_t& most = is_head ? by_module : by_code;
+    std::uint64_t& most = is_in_head(subject, owner) ? by_module : by_code;
     most = std::max(most, subject.store.blocks.size[block.value]);
   }
-  return by_module != 0 ? by_module : by_code;
+  return by_module != 0 ? Head{by_module, true} : Head{by_code, false};
+}
+
+/// Whether a block of the logits' size is the logits themselves: a result of the head or, if no module is known to be
+/// one, of any module.
+bool is_output_of_head(const Subject& subject, BlockId block, bool by_module) {
+  const Owner& owner = subject.owner(block);
+  if (owner.phase != Phase::forward) return false;
+  return by_module ? is_in_head(subject, owner) : owner.module.valid() && owner.component != Component::head;
 }
 
 struct Logits {
@@ -28,9 +44,36 @@ struct Logits {
   bool upcast = false;  ///< whether the forward pass makes tensors of twice the size
 };
 
+/// Whether a request of the logits' size, or twice that, failed after `block` was allocated and before `next` was.
+bool fails_before(const Subject& subject, BlockId block, std::optional<BlockId> next, std::uint64_t size) {
+  const auto& births = subject.store.blocks.birth_change;
+  return std::ranges::any_of(subject.store.out_of_memory, [&](const OutOfMemory& failure) {
+    return failure.device == subject.device && (failure.requested == size || failure.requested == 2 * size) &&
+           failure.change_count > births[block.value] && (!next || failure.change_count <= births[next->value]);
+  });
+}
+
+// A loss allocates tensors of the logits' size after an output of the head and before the next one. Outputs without
+// that, such as those that an evaluation collects, are not the input of a loss.
+void remove_outputs_without_loss(const Subject& subject, std::vector<EarlierFree>& frees, Head head) {
+  std::vector<EarlierFree> kept;
+  for (std::size_t index = 0; index < frees.size(); ++index) {
+    const BlockId block = frees[index].block;
+    if (is_output_of_head(subject, block, head.by_module)) {
+      const std::optional<BlockId> next =
+          index + 1 < frees.size() ? std::optional(frees[index + 1].block) : std::nullopt;
+      const bool is_read = next && !is_output_of_head(subject, *next, head.by_module);
+      if (!is_read && !fails_before(subject, block, next, head.bytes)) continue;
+    }
+    kept.push_back(frees[index]);
+  }
+  frees = std::move(kept);
+}
+
 // Outside the repeated layers, only logits, their copies and their gradients have their size, or twice that.
 Logits find_logits(const Subject& subject) {
-  const std::uint64_t size = logits_bytes(subject);
+  const Head head = find_head(subject);
+  const std::uint64_t size = head.bytes;
   Logits found;
   if (size == 0) return found;
   for (const BlockId block : subject.blocks) {
@@ -46,6 +89,7 @@ Logits find_logits(const Subject& subject) {
     found.frees.push_back(never_there(subject.store, block));
     found.upcast |= owner.phase == Phase::forward && bytes == 2 * size;
   }
+  remove_outputs_without_loss(subject, found.frees, head);
   return found;
 }
 

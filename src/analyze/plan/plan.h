@@ -100,6 +100,9 @@ struct PlanNeed {
   std::string too_small;               ///< the largest known GPU on which it does not fit; empty: unknown
   std::vector<PlannedChange> changes;  ///< each enough by itself
   std::vector<Advice> advice;          ///< changes of the program that save enough by themselves, most first
+  /// Part of the batch that is estimated to fit, from 0 to 1, if activations, inputs and temporary tensors are in
+  /// proportion to the batch and all else is constant. std::nullopt if unknown, or if all else does not fit.
+  std::optional<double> batch_share = {};
 };
 
 struct Plan {

@@ -20,6 +20,8 @@
 
 namespace tidemark {
 
+struct Leaks;
+
 struct BreakdownOptions {
   std::optional<OwnerKind> by;  ///< the first of BreakdownDevice::groups; nullopt: the first one with data
   Moment at;
@@ -99,9 +101,9 @@ Result<Breakdown> analyze_breakdown(const Store& store, const Symbols& symbols, 
 
 /// Summary of the owners of a recording's memory: for commands that go on with an overview.
 struct PeakOwners {
-  std::shared_ptr<const Breakdown> breakdown;      ///< at the peak; null if the recording has no data for it
-  std::vector<std::vector<Advice>> advice;         ///< by index into Overview::devices; empty if it has no data
-  std::optional<double> leak_bytes_per_step = {};  ///< of all leaks; std::nullopt if none was found
+  std::shared_ptr<const Breakdown> breakdown;  ///< at the peak; null if the recording has no data for it
+  std::vector<std::vector<Advice>> advice;     ///< by index into Overview::devices; empty if it has no data
+  std::shared_ptr<const Leaks> leaks = {};     ///< null if none was found
 };
 
 }  // namespace tidemark

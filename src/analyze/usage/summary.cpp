@@ -86,7 +86,7 @@ Result<Summary> analyze_summary(const Overview& overview, Symbols& symbols, cons
   summary.host = options.host;
   summary.pinned = pinned_memory(overview);
   summary.host_ledgers = options.host_ledgers;
-  if (options.holders.all()) summary.leak_bytes_per_step = options.owners.leak_bytes_per_step;
+  if (options.holders.all()) summary.leaks = options.owners.leaks;
   summary.recording = describe_recording(overview, symbols);
   if (options.rank) summary.chosen = summary.recording.process.rank == static_cast<std::int64_t>(*options.rank);
   return summary;

@@ -64,7 +64,7 @@ struct Summary {
   HostUsage host;
   std::optional<SampledBytes> pinned;  ///< page-locked memory from CUDA, by its events; nullopt: none was recorded
   HostLedgers host_ledgers;
-  std::optional<double> leak_bytes_per_step = {};  ///< as in PeakOwners
+  std::shared_ptr<const Leaks> leaks = {};  ///< as in PeakOwners
 };
 
 /// Page-locked host memory that CUDA allocated for the process; nullopt if none was recorded.

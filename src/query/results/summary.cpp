@@ -1,3 +1,4 @@
+#include "analyze/leaks/leaks.h"
 #include "query/results/common.h"
 #include "query/results/ledgers.h"
 #include "query/results/results.h"
@@ -117,7 +118,7 @@ void describe(Visitor& v, const Summary& summary) {
           "recorded");
   v.field("host_ledger", host.peak ? &host : nullptr, "null: not sampled");
   v.field("killed", host.kills, "by the kernel, for lack of host memory");
-  v.field("leak_bytes_per_step", summary.leak_bytes_per_step,
+  v.field("leak_bytes_per_step", when(summary.leaks != nullptr, [&] { return summary.leaks->bytes_per_step; }),
           "growth by all leaks; null: none was found, or the recording has no owners");
 }
 TIDEMARK_DESCRIBED(Summary);

@@ -14,8 +14,17 @@
 namespace tidemark {
 namespace {
 
+// The place is shortened before the change is.
 FittedText change_of(const Advice& advice) {
-  return [&advice](std::size_t width) { return fit_beginning(advice_change_at(advice, width / 2), width); };
+  return [&advice](std::size_t width) {
+    constexpr std::size_t kLeastPlace = 16;
+    constexpr std::size_t kBetween = 2;  // ": "
+    if (width == 0) return advice_change_at(advice, 0);
+    const std::size_t change = display_width(advice_change(advice)) + kBetween;
+    const std::size_t place =
+        std::clamp(width - std::min(width, change), kLeastPlace, std::max(kLeastPlace, width / 2));
+    return fit_beginning(advice_change_at(advice, place), width);
+  };
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "analyze/attribution/groups.h"
 #include "base/units.h"
+#include "query/words/frame_text.h"
 #include "query/words/printable.h"
 #include "query/words/stack_text.h"
 
@@ -81,6 +82,16 @@ const AdviceWords& words_of(AdviceKind kind) {
   return kWords[0];
 }
 
+/// The project's frame that calls the outermost module of a stack; null if there is none.
+const FrameName* caller_of_model(const NamedStack& stack) {
+  const FrameName* caller = nullptr;
+  for (const FrameName& frame : stack.frames) {
+    if (frame.is_module) return caller;
+    if (is_project_code(frame)) caller = &frame;
+  }
+  return nullptr;
+}
+
 }  // namespace
 
 std::string advice_finding(const Advice& advice) {
@@ -96,6 +107,10 @@ std::string advice_finding(const Advice& advice) {
 }
 
 std::string advice_place(const Advice& advice, std::size_t width) {
+  const bool is_of_call = advice.kind == AdviceKind::inference_with_autograd;
+  if (const FrameName* caller = is_of_call ? caller_of_model(advice.stack) : nullptr) {
+    return fit(frame_text(*caller), width);
+  }
   if (advice.modules.empty()) return advice.stack.frames.empty() ? "" : stack_text(advice.stack, width);
   std::vector<std::string> paths;
   paths.reserve(advice.modules.size());

@@ -3,7 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <functional>
 #include <optional>
+#include <sstream>
 #include <vector>
 
 #include "base/arithmetic.h"
@@ -37,10 +40,52 @@ std::string relative_text(std::int64_t change, std::uint64_t from) {
 }
 
 std::string recording_line(const char* name, const RecordingInfo& recording) {
+  constexpr std::size_t kCommandWidth = 60;
   const bool snapshot = recording.source == SourceKind::pytorch_snapshot;
+  const std::string& command = recording.process.command_line;
   return fmt::format("{}  {}: {}, {}, {} {}\n", name, printable(recording.path),
-                     snapshot ? "PyTorch memory snapshot" : "recording", format_duration_ns(recording.duration_ns),
-                     format_count(recording.event_count), recording.event_count == 1 ? "event" : "events");
+                     !command.empty() ? shown(command, kCommandWidth)
+                     : snapshot       ? "PyTorch memory snapshot"
+                                      : "recording",
+                     format_duration_ns(recording.duration_ns), format_count(recording.event_count),
+                     recording.event_count == 1 ? "event" : "events");
+}
+
+std::vector<std::string> words_of(const std::string& command_line) {
+  std::vector<std::string> words;
+  std::istringstream text(command_line);
+  for (std::string word; text >> word;) words.push_back(word);
+  return words;
+}
+
+// The name of a command's Python script, or of its program; empty if unknown.
+std::string script_of(const std::vector<std::string>& words) {
+  const auto script = std::ranges::find_if(words, [](const std::string& word) { return word.ends_with(".py"); });
+  if (words.empty()) return {};
+  return std::filesystem::path(script == words.end() ? words.front() : *script).filename().string();
+}
+
+std::string words_only_in(const std::vector<std::string>& words, const std::vector<std::string>& other) {
+  constexpr std::size_t kWordsWidth = 40;
+  std::string text;
+  for (const std::string& word : words) {
+    if (std::ranges::find(other, word) == other.end()) text += (text.empty() ? "" : " ") + word;
+  }
+  return text.empty() ? "no others" : shown(text, kWordsWidth);
+}
+
+// Arguments are often the reason of a change; different programs are often a mistake.
+std::string commands_line(const RecordingInfo& a, const RecordingInfo& b, const Terminal& terminal) {
+  const std::vector<std::string> in_a = words_of(a.process.command_line);
+  const std::vector<std::string> in_b = words_of(b.process.command_line);
+  if (in_a.empty() || in_b.empty() || in_a == in_b) return {};
+  if (script_of(in_a) != script_of(in_b)) {
+    return paint(terminal, Tone::warning,
+                 fmt::format("A and B are recordings of different programs: {} and {}", shown(script_of(in_a)),
+                             shown(script_of(in_b)))) +
+           "\n";
+  }
+  return fmt::format("   arguments: {} in A, {} in B\n", words_only_in(in_a, in_b), words_only_in(in_b, in_a));
 }
 
 std::string settings_line(const RecordingInfo& a, const RecordingInfo& b) {
@@ -159,6 +204,26 @@ std::string change_text(const ComparedTotal& peak, const char* what) {
                      format_bytes(*peak.b), what, signed_bytes(change), share);
 }
 
+// The call sites that changed most, in the direction of the peak.
+std::string largest_changes(const ComparedDevice& device, const Terminal& terminal) {
+  constexpr std::size_t kMost = 2;
+  const std::int64_t total = device.peak_allocated.change().value_or(0);
+  std::vector<const ComparedStack*> rows;
+  for (const ComparedStack& row : device.rows) {
+    const std::int64_t change = row.peak_bytes.change();
+    if (total != 0 && (change < 0) == (total < 0) && change != 0) rows.push_back(&row);
+  }
+  std::ranges::stable_sort(rows, std::greater<>(),
+                           [](const ComparedStack* row) { return magnitude(row->peak_bytes.change()); });
+  std::string text;
+  for (std::size_t index = 0; index < std::min(kMost, rows.size()); ++index) {
+    const std::string change = fmt::format("  {:>10}  ", signed_bytes(rows[index]->peak_bytes.change()));
+    const std::size_t width = terminal.width == 0 ? 0 : terminal.width - std::min(terminal.width - 1, change.size());
+    text += change + stack_text(rows[index]->stack, width) + "\n";
+  }
+  return text;
+}
+
 // Allocated memory, and reserved memory before it if that changed by more.
 std::string verdict_line(const ComparedDevice& device, const Terminal& terminal) {
   const ComparedTotal& allocated = device.peak_allocated;
@@ -170,7 +235,8 @@ std::string verdict_line(const ComparedDevice& device, const Terminal& terminal)
     text = fmt::format("{}; allocated {} to {} ({})", change_text(reserved, "reserved"), format_bytes(*allocated.a),
                        format_bytes(*allocated.b), signed_bytes(allocated.change().value_or(0)));
   }
-  return fmt::format("{}: {}\n", paint(terminal, Tone::heading, to_string(device.device)), text);
+  return fmt::format("{}: {}\n", paint(terminal, Tone::heading, to_string(device.device)), text) +
+         largest_changes(device, terminal);
 }
 
 std::string missing_events(const char* name, const RecordingInfo& recording, const Terminal& terminal) {
@@ -186,7 +252,7 @@ std::string to_text(const Comparison& comparison, const Terminal& terminal) {
   for (const ComparedDevice& device : comparison.devices) text += verdict_line(device, terminal);
   if (!text.empty()) text += "\n";
   text += recording_line("A", comparison.a) + recording_line("B", comparison.b);
-  text += settings_line(comparison.a, comparison.b);
+  text += commands_line(comparison.a, comparison.b, terminal) + settings_line(comparison.a, comparison.b);
   const bool has_both = std::any_of(comparison.devices.begin(), comparison.devices.end(),
                                     [](const ComparedDevice& device) { return device.in_a && device.in_b; });
   if (has_both && !comparison.owners) text += matching_line(comparison.matching);

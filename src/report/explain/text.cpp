@@ -244,7 +244,8 @@ std::string to_text(const Explanation& explanation, const Terminal& terminal) {
     return text + next_text(explanation.recording, "summary", "what held the peak", terminal);
   }
   const OomFailure& failure = explanation.failures.front();
-  if (failure.cause == OomCause::leak) return text + next_text(explanation.recording, "leaks", "what leaks", terminal);
+  const bool may_leak = !failure.findings.empty() && failure.findings.front().cause == OomCause::leak;
+  if (may_leak) return text + next_text(explanation.recording, "leaks", "what leaks", terminal);
   if (failure.cause == OomCause::fragmentation) {
     return text + next_text(explanation.recording, "fragmentation", "which blocks keep segments", terminal);
   }

@@ -147,19 +147,6 @@ std::string growths_table(const Leaks& leaks, const Terminal& terminal) {
   return text;
 }
 
-// "Fix: ..." and its cause; several are numbered, each with what it is about.
-std::string fixes_text(const Leaks& leaks) {
-  const std::vector<LeakFix> fixes = leak_fixes(leaks);
-  if (fixes.size() == 1) return fmt::format("Fix: {}\n  {}\n", fixes.front().fix, fixes.front().cause);
-  std::string text = fixes.empty() ? "" : "Fixes:\n";
-  std::size_t number = 0;
-  for (const LeakFix& fix : fixes) {
-    text += fmt::format("  {}. {}: {}\n     {}\n", ++number, step_rate_text(fix.bytes_per_step, fix.every_steps),
-                        fix.fix, fix.cause);
-  }
-  return text;
-}
-
 std::string kept_table(const Leaks& leaks, const Terminal& terminal) {
   Columns columns({"at most", "blocks", "of steps", "freed", "device", "stack"});
   for (const KeptSite& site : leaks.kept_over_steps) {
@@ -182,7 +169,7 @@ std::string leaks_text(const Leaks& leaks, const Terminal& terminal) {
         fmt::format("{}\n  {}\n", paint(terminal, Tone::warning, host_growth_text(growth)), host_growth_causes(growth));
   }
   const Tone tone = leaks.verdict == LeakVerdict::leak ? Tone::warning : Tone::heading;
-  const std::string verdict = paint(terminal, tone, leak_verdict(leaks)) + "\n" + fixes_text(leaks);
+  const std::string verdict = paint(terminal, tone, leak_verdict(leaks)) + "\n" + leak_fixes_text(leaks);
   // The host's growth is often that of what leaks: without a leak it is the finding.
   text = leaks.verdict == LeakVerdict::leak ? verdict + text : text + verdict;
   if (!leaks.objects.empty()) text += leaks_table(leaks, terminal);
@@ -206,6 +193,9 @@ std::string to_text(const Leaks& leaks, const Terminal& terminal) {
            next_text(leaks.recording, "patterns", "what the peak would be without what is kept over steps", terminal);
   }
   if (leaks.verdict != LeakVerdict::leak) return text;
+  if (const auto command = find_holders_command(leaks)) {
+    return text + next_command(*command, "runs it again and names what holds this memory", terminal);
+  }
   return text + next_text(leaks.recording, "report", "a page with the growth over time", terminal);
 }
 

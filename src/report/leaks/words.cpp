@@ -3,8 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <optional>
+#include <string_view>
 
 #include "base/units.h"
 #include "query/words/printable.h"
@@ -13,6 +15,8 @@
 
 namespace tidemark {
 namespace {
+
+constexpr const char* kRemoveReferences = "remove the references to what these call sites allocate";
 
 std::string doubt_text(const Leaks& leaks) {
   switch (leaks.insufficient) {
@@ -79,15 +83,28 @@ std::string found_text(const Leaks& leaks) {
   return fmt::format("{}, {}{}{}", text, which, which.empty() ? "" : " ", where);
 }
 
-// std::nullopt if it matches no mistake.
-std::optional<LeakFix> leak_fix(const LeakObject& object) {
+// A result that is allocated inside a module of the model is seen by the model's code and by hooks only, if the model
+// does not return it.
+std::string usual_holder(const LeakSite* site) {
+  const auto modules = site == nullptr ? 0 : std::ranges::count_if(site->stack.frames, &FrameName::is_module);
+  if (modules < 2 || !site->stack.module) return "a list, dictionary or cache that this code adds to";
+  return fmt::format("a forward hook of {}, or a list in the code of the model",
+                     printable(site->stack.frames[*site->stack.module].function));
+}
+
+LeakFix leak_fix(const Leaks& leaks, std::size_t index) {
+  const LeakObject& object = leaks.objects[index];
   const MatchedMistake& mistake = object.mistake;
-  if (mistake.mistake == UsualMistake::none) return std::nullopt;
+  if (mistake.mistake == UsualMistake::none) {
+    const std::vector<const LeakSite*> sites = leaks_of(leaks, index);
+    return {kRemoveReferences, "usually held by " + usual_holder(sites.empty() ? nullptr : sites.front()),
+            object.growth.bytes_per_step.value, object.growth.every_steps, false};
+  }
   const MistakeWords words = usual_mistake_words(mistake.mistake, object.device);
   const std::string holder = mistake.holder.empty() ? "" : shown(mistake.holder) + ": ";
   const char* known = mistake.confidence == Confidence::exact ? "cause" : "likely cause";
-  return LeakFix{fmt::format("{}{}", holder, words.fix), fmt::format("{}: {}", known, words.cause),
-                 object.growth.bytes_per_step.value, object.growth.every_steps};
+  return {fmt::format("{}{}", holder, words.fix), fmt::format("{}: {}", known, words.cause),
+          object.growth.bytes_per_step.value, object.growth.every_steps};
 }
 
 bool is_python(const ProcessInfo& process) {
@@ -106,30 +123,50 @@ std::string no_large_leak(const Leaks& leaks) {
 
 std::vector<LeakFix> leak_fixes(const Leaks& leaks) {
   std::vector<LeakFix> fixes;
-  LeakFix unknown{"remove the references to what these call sites allocate",
-                  "what holds them: `tidemark leak --enable-tracking --pid PID` while it runs under `tidemark run`, "
-                  "`tidemark.holders(TENSOR)` in it"};
   const auto add = [](LeakFix& sum, double bytes_per_step, std::uint32_t every_steps) {
     if (sum.bytes_per_step == 0) sum.every_steps = every_steps;
     if (sum.every_steps != every_steps) sum.every_steps = 0;
     sum.bytes_per_step += bytes_per_step;
   };
-  for (const LeakObject& object : leaks.objects) {
-    const auto fix = leak_fix(object);
-    if (!fix) {
-      if (!object.perhaps_input) add(unknown, object.growth.bytes_per_step.value, object.growth.every_steps);
-      continue;
-    }
+  for (std::size_t index = 0; index < leaks.objects.size(); ++index) {
+    const bool is_unknown = leaks.objects[index].mistake.mistake == UsualMistake::none;
+    if (is_unknown && (leaks.objects[index].perhaps_input || !is_python(leaks.recording.process))) continue;
+    LeakFix fix = leak_fix(leaks, index);
     const auto known = std::ranges::find_if(
-        fixes, [&](const LeakFix& other) { return other.fix == fix->fix && other.cause == fix->cause; });
+        fixes, [&](const LeakFix& other) { return other.fix == fix.fix && other.cause == fix.cause; });
     if (known == fixes.end()) {
-      fixes.push_back(*fix);
+      fixes.push_back(std::move(fix));
     } else {
-      add(*known, fix->bytes_per_step, fix->every_steps);
+      add(*known, fix.bytes_per_step, fix.every_steps);
     }
   }
-  if (unknown.bytes_per_step > 0 && is_python(leaks.recording.process)) fixes.push_back(std::move(unknown));
   return fixes;
+}
+
+std::string leak_fixes_text(const Leaks& leaks) {
+  const std::vector<LeakFix> fixes = leak_fixes(leaks);
+  if (fixes.size() == 1) return fmt::format("Fix: {}\n  {}\n", fixes.front().fix, fixes.front().cause);
+  std::string text = fixes.empty() ? "" : "Fixes:\n";
+  std::size_t number = 0;
+  for (const LeakFix& fix : fixes) {
+    text += fmt::format("  {}. {}: {}\n     {}\n", ++number, step_rate_text(fix.bytes_per_step, fix.every_steps),
+                        fix.fix, fix.cause);
+  }
+  return text;
+}
+
+// The arguments are known joined by spaces only, and a recording may be another's: no character of a shell is passed
+// on.
+std::optional<std::string> find_holders_command(const Leaks& leaks) {
+  const std::string& program = leaks.recording.process.command_line;
+  const auto is_plain = [](char letter) {
+    return std::isalnum(static_cast<unsigned char>(letter)) != 0 ||
+           std::string_view(" _-+=.,:@%/").find(letter) != std::string_view::npos;
+  };
+  if (std::ranges::all_of(leak_fixes(leaks), &LeakFix::is_known)) return std::nullopt;
+  if (leaks.recording.process.rank) return std::nullopt;  // a launcher started it, with variables that are not recorded
+  if (program.empty() || !std::ranges::all_of(program, is_plain)) return std::nullopt;
+  return "tidemark leak --enable-tracking -- " + program;
 }
 
 std::string rate_text(double bytes) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -49,10 +50,15 @@ struct LeakFix {
   std::string cause;  ///< "likely cause: losses are kept with their autograd graphs"
   double bytes_per_step = 0;
   std::uint32_t every_steps = 0;  ///< as in Growth; 0 if the leaks differ in it
+  bool is_known = true;           ///< whether they match one; otherwise the cause names what usually holds such memory
 };
-/// Of the listed objects, fastest first; the last one is for Python programs with leaks that match none: how to find
-/// what refers to their memory.
+/// Of the listed objects, fastest first. Leaks that match no mistake are included for Python programs.
 [[nodiscard]] std::vector<LeakFix> leak_fixes(const Leaks& leaks);
+/// "Fix: ..." and its cause; several are numbered, each with what it is about. Ends with a newline; empty without any.
+[[nodiscard]] std::string leak_fixes_text(const Leaks& leaks);
+/// The command that runs the program again and names what holds the leaks that match no mistake; std::nullopt if there
+/// are none, or if the program is not known.
+[[nodiscard]] std::optional<std::string> find_holders_command(const Leaks& leaks);
 
 /// Bytes per step, which may be fractions: "51.2 B".
 [[nodiscard]] std::string rate_text(double bytes);

@@ -274,6 +274,13 @@ std::string verdict_line(const LeakReport& report, bool found, const Terminal& t
   return fmt::format("No memory is known to grow by {} or more.\n", threshold);
 }
 
+// Whether something grows, or is near its limit.
+bool any_risk(const MachineState& state) {
+  const auto at_risk = [](const WatchedDevice& device) { return device.risk.level > RiskLevel::low; };
+  return !growing_processes_text(state).empty() || state.host.risk.level > RiskLevel::low ||
+         std::ranges::any_of(state.devices, at_risk);
+}
+
 }  // namespace
 
 std::string to_text(const ProfileReport& report, const Terminal& terminal) {
@@ -319,8 +326,12 @@ std::string to_text(const OomReport& report, const Terminal& terminal) {
   if (report.recorded.empty()) {
     return text + next_command("tidemark run -- python train.py", "records what holds the memory", terminal);
   }
-  return text + next_command("tidemark summary " + shell_word(report.recorded.front().recording.path),
-                             "what holds the memory", terminal);
+  const LiveRecording& recording = report.recorded.front().recording;
+  if (any_risk(state)) {
+    return text + next_command(fmt::format("tidemark leak --enable-tracking --pid {}", recording.pid),
+                               "which lines of the recorded program grow, and what holds their memory", terminal);
+  }
+  return text + next_command("tidemark summary " + shell_word(recording.path), "what holds the memory", terminal);
 }
 
 std::string to_text(const LeakReport& report, const Terminal& terminal) {

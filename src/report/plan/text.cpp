@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "analyze/plan/plan.h"
 #include "base/units.h"
 #include "query/words/plan.h"
@@ -43,8 +45,14 @@ std::string fitting_changes_text(const PlanNeed& need, const Terminal& terminal)
   for (const Advice& advice : need.advice) {
     lines.push_back(fmt::format("{}: saves {}", advice_change_at(advice, kPlaceWidth), saving_text(advice)));
   }
-  if (lines.empty())
-    return "No fix was found: no option of the program for its batch or for checkpointing is enough.\n";
+  if (lines.empty()) {
+    constexpr double kLeastShare = 0.02;
+    const std::string none = "No fix was found: no option of the program for its batch or for checkpointing is enough";
+    if (need.batch_share.value_or(0) < kLeastShare || *need.batch_share >= 1) return none + ".\n";
+    return fmt::format(
+        "{};\na batch of ~{:.0f}% of this one fits, if activations are in proportion to it (estimated).\n", none,
+        std::floor(*need.batch_share * 100));
+  }
   if (lines.size() > kMaxChanges) lines.resize(kMaxChanges);
   std::string text = paint(terminal, Tone::heading, lines.size() == 1 ? "Fix that is enough:" : "Fixes, each enough:");
   for (std::size_t n = 0; n < lines.size(); ++n) text += fmt::format("\n  {}. {}", n + 1, lines[n]);

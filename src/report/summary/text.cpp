@@ -277,10 +277,17 @@ std::string unused_text(const Summary& summary, const Terminal& terminal) {
          "\n";
 }
 
+// The verdict, the call site that grows fastest, and what to do.
+std::string leak_text(const Leaks& leaks, const Terminal& terminal) {
+  std::string text = paint(terminal, Tone::warning, leak_verdict(leaks)) + "\n";
+  if (!leaks.leaks.empty()) text += "  " + stack_text_with_callers(leaks.leaks.front().stack, terminal.width) + "\n";
+  return text + leak_fixes_text(leaks);
+}
+
 std::string next_of(const Summary& summary, const Terminal& terminal) {
   const auto has_advice = [](const SummaryDevice& device) { return !device.advice.empty(); };
   if (summary.failure) return next_text(summary.recording, "explain", "why it ran out of memory", terminal);
-  if (summary.leak_bytes_per_step) return next_text(summary.recording, "leaks", "which call sites leak", terminal);
+  if (summary.leaks) return next_text(summary.recording, "leaks", "which call sites leak", terminal);
   if (std::ranges::any_of(summary.devices, is_largely_unused)) {
     return next_text(summary.recording, "fragmentation", "why reserved memory is not used", terminal);
   }
@@ -304,12 +311,8 @@ std::string to_text(const Summary& summary, const Terminal& terminal) {
     text += paint(terminal, Tone::error, verdict_text(*summary.failure)) + "\n" +
             fixes_text(*summary.failure, terminal) + "\n";
   }
-  if (summary.leak_bytes_per_step && !summary.failure) {
-    text += paint(terminal, Tone::warning,
-                  fmt::format("Leak: memory grows by {} per step", rate_text(*summary.leak_bytes_per_step))) +
-            "\n";
-  }
-  if (!summary.failure && !summary.leak_bytes_per_step) text += unused_text(summary, terminal);
+  if (summary.leaks && !summary.failure) text += leak_text(*summary.leaks, terminal);
+  if (!summary.failure && !summary.leaks) text += unused_text(summary, terminal);
   text += head(summary.recording, terminal) + chosen_blocks_text(summary.recording, true);
   if (terminal.all) text += "\n";
   const auto on_gpu = [](const SummaryDevice& device) {

@@ -280,6 +280,22 @@ TEST(FindAdvice, FindsCopiesOfLogits) {
   EXPECT_EQ(advice.peak_blocks, 4U);
 }
 
+// Logits of 100 MiB and their log-softmax in a step of training, then three logits that an evaluation collects without
+// a loss: only the first two count, at the peak of 60 + 200 + 300.
+TEST(FindAdvice, LeavesOutLogitsWithoutALoss) {
+  Loop loop;
+  loop.allocate("weights", 60, Phase::other, Category::parameter);
+  loop.allocate("logits", 100, Phase::forward, Category::activation, "lm_head");
+  loop.allocate("log_softmax", 100, Phase::forward, Category::activation);
+  for (const char* name : {"first", "second", "third"}) {
+    loop.allocate(name, 100, Phase::forward, Category::activation, "lm_head");
+  }
+  const auto found = loop.advice();
+  ASSERT_TRUE(found.contains(AdviceKind::logits));
+  EXPECT_EQ(found.at(AdviceKind::logits).avoidable_peak_bytes, 200 * kMiB);
+  EXPECT_EQ(found.at(AdviceKind::logits).peak_blocks, 2U);
+}
+
 // Allocated by C++ code that DistributedDataParallel calls; the gradients are in separate blocks.
 TEST(FindAdvice, FindsGradientBucketsBesideGradients) {
   for (const bool view : {false, true}) {
