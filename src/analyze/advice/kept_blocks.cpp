@@ -224,7 +224,8 @@ std::vector<EarlierFree> held_results(const Subject& subject) {
     chains[{stack, subject.store.blocks.size[result.block.value]}].push_back(result);
   }
   std::vector<EarlierFree> frees;
-  for (const auto& [key, chain] : chains) {
+  for (const auto& entry : chains) {
+    const std::vector<Result>& chain = entry.second;
     const auto birth = [&](std::size_t index) {
       return std::uint64_t{subject.store.blocks.birth_change[chain[index].block.value]};
     };

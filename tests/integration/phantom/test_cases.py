@@ -19,8 +19,8 @@ ANSWERS = [
     ("inference_without_no_grad", "plan", "patterns", [r"backward pass that never runs", r"torch\.no_grad\(\)"]),
     ("kept_for_an_epoch", "plan", "patterns", [r"Tensors of several steps are kept and then freed together .*192\.0 MiB", r"training_step", r"detach\(\)"]),
     ("kept_for_an_epoch", "plan", "leaks", [r"kept for several steps and then freed together", r"100\.0 MiB .*training_step \(.*:12\)", r"<module> \(.*:18\)"]),
-    ("eval_concatenates", "plan", "explain", [r"evaluate \(.*concatenate them once: ~-10\.\d GiB"]),
-    ("retry_in_except", "plan", "explain", [r"try again after the except block .*-19\.0 GiB"]),
+    ("eval_concatenates", "plan", "explain", [r"evaluate \(.*concatenate them once: saves ~10\.\d GiB"]),
+    ("retry_in_except", "plan", "explain", [r"try again after the except block .*saves ~19\.0 GiB"]),
     ("foreach_optimizer", "plan", "patterns", [r"temporary tensors for all parameters at once .*768\.2 MiB", r"fused=True"]),
     ("leak_halved_by_new_models", "plan", "leaks", [r"grow by 4\.0 MiB per step", r"make \(", r"backward of"]),
     ("mistake_losses_but_hooks", "plan", "leaks", [r"grow by 2\.\d MiB per step", r"Extractor|relu", r"a hook"]),
@@ -40,7 +40,7 @@ HARMLESS = {
     "naming_script_swallows_alarm.py": r"recorded: raised [1-9]\d* .*swallowed 0 ",
     "question_swallows_alarm.py": r"raised [1-9]\d* caught \d+ swallowed 0",
     "no_proc_does_not_start.sh": r"started\nrc 0",
-    "leak_after_program_end.sh": r"the program ended before the next query\n.*\n +__main__\.k\[",
+    "leak_after_program_end.sh": r"the program ended before the next query\n.*\n +__main__\.k, .*: __main__\.k\[",
 }
 
 

@@ -43,8 +43,8 @@ class HostGrowth(Case):
         for case, file in files.items():
             with self.subTest(case):
                 lines = self.read("leaks", file).decode().splitlines()[:10]
-                self.assertIn("No leak", lines[0])
-                self.assertRegex("\n".join(lines), r"Host memory \(PSS\) of the job's other processes grows by")
+                self.assertRegex(lines[0], r"Host memory \(PSS\) of the job's other processes grows by")
+                self.assertIn("No leak", "\n".join(lines))
 
 
 if __name__ == "__main__":
