@@ -68,19 +68,25 @@ std::vector<Advice> sufficient_advice(const Plan& plan, std::uint64_t excess_byt
   return enough;
 }
 
-// Of `need` bytes on the device with the least headroom, what is in proportion to the batch, and the part of it that
-// fits beside the rest.
-std::optional<double> fitting_batch_share(const Plan& plan, std::uint64_t need, std::uint64_t memory) {
+// On the device with the least headroom, the part of what is in proportion to the batch that fits beside the rest:
+// beside the context, the libraries, the model and its optimizer. Cached memory is in proportion to it too.
+// `used`: of the device, by all.
+std::optional<double> fitting_batch_share(const Plan& plan, std::uint64_t used, std::uint64_t memory) {
   if (plan.devices.empty()) return std::nullopt;
-  std::uint64_t varying = 0;
-  for (const CategoryBytes& category : plan.devices.front().summary.categories) {
-    const bool varies = category.category == Category::activation || category.category == Category::temporary ||
-                        category.category == Category::input;
-    if (varies) varying += category.bytes;
+  const SummaryDevice& device = plan.devices.front().summary;
+  std::uint64_t proportional = 0;
+  for (const CategoryBytes& category : device.categories) {
+    const bool is_of_batch = category.category == Category::activation || category.category == Category::temporary ||
+                             category.category == Category::input;
+    if (is_of_batch) proportional += category.bytes;
   }
-  const std::uint64_t constant = need - std::min(need, varying);
-  if (varying == 0 || constant >= memory) return std::nullopt;
-  return static_cast<double>(memory - constant) / static_cast<double>(varying);
+  if (proportional == 0) return std::nullopt;
+  const std::uint64_t reserved = device.totals.peak_reserved_bytes.value_or(0);
+  const std::uint64_t cached = reserved - std::min(reserved, device.totals.peak_allocated_bytes);
+  const std::uint64_t of_batch = std::min(proportional + cached, used);
+  const std::uint64_t constant = used - of_batch;
+  if (constant >= memory) return std::nullopt;
+  return static_cast<double>(memory - constant) / static_cast<double>(of_batch);
 }
 
 // A request that failed hides what would have come: only then is a plan without a limit necessary.

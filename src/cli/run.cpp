@@ -2,13 +2,17 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "base/units.h"
 #include "cli/reading.h"
 #include "cli/record_program.h"
 #include "cli/recording_options.h"
+#include "query/words/printable.h"
 
 namespace tidemark::cli {
 namespace {
@@ -62,6 +66,16 @@ void summarize(const Recorder& recorder) {
   say_printable(fmt::format("to see the peak memory: tidemark summary{}", names));
 }
 
+// An option behind the program is the program's; the name of a recording is rarely meant for it.
+void say_misplaced_output(const std::vector<std::string>& command) {
+  const auto option =
+      std::ranges::find_if(command, [](const std::string& word) { return word == "-o" || word == "--output"; });
+  if (option == command.end() || std::next(option) == command.end() || !std::next(option)->ends_with(".tide")) return;
+  say_printable(fmt::format(
+      "{} {} stood behind the program, which got it; before it, it names the recording: tidemark run {} {} -- PROGRAM",
+      *option, *std::next(option), *option, shell_word(*std::next(option))));
+}
+
 void say_kept_in_vain(const Recorder& recorder) {
   if (recorder.files().empty()) return say_printable("nothing was recorded: " + recorder.no_recording_reason());
   if (recorder.has_unrequested_window())
@@ -79,6 +93,7 @@ int run(RunOptions& options, const CommandLine& app) {
     say_unrecorded(recorder);
     if (options.quiet) return;
     program.recorder.keep ? say_kept_in_vain(recorder) : summarize(recorder);
+    say_misplaced_output(program.command);
   };
   return record_program(program, at_end, [](const ChildProcess& child) { return child.pass_on_status(); });
 }

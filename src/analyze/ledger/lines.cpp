@@ -19,8 +19,9 @@ void sort_by_bytes(std::vector<T>& lines) {
   std::stable_sort(lines.begin(), lines.end(), [](const T& left, const T& right) { return left.bytes > right.bytes; });
 }
 
-// The entry of the recorded process: its own, or the only one of another PID namespace that holds enough to be it.
-const SampledProcess* find_process(const DeviceProcessesSample& sample, std::uint64_t known_bytes) {
+}  // namespace
+
+const SampledProcess* find_recorded_process(const DeviceProcessesSample& sample, std::uint64_t known_bytes) {
   const SampledProcess* candidate = nullptr;
   std::size_t candidates = 0;
   for (const SampledProcess& sampled : sample.processes) {
@@ -32,8 +33,6 @@ const SampledProcess* find_process(const DeviceProcessesSample& sample, std::uin
   }
   return candidates == 1 ? candidate : nullptr;
 }
-
-}  // namespace
 
 std::uint64_t OwnMemory::known_bytes() const {
   std::uint64_t sum = reserved_bytes.value_or(0);
@@ -103,7 +102,7 @@ OwnMemory LedgerIndexes::own(const HeldMemory& held, MemoryOwners& owners) const
 ProcessLines read_processes(const DeviceProcessesSample& sample, const OwnMemory* own) {
   ProcessLines part;
   part.time_ns = sample.time_ns;
-  const SampledProcess* const process = own == nullptr ? nullptr : find_process(sample, own->known_bytes());
+  const SampledProcess* const process = own == nullptr ? nullptr : find_recorded_process(sample, own->known_bytes());
   bool all_known = true;
   for (const SampledProcess& sampled : sample.processes) {
     if (&sampled == process) continue;

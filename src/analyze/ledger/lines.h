@@ -164,4 +164,9 @@ struct LedgerBreakdown {
                                           const OwnMemory* own, const ProcessLines* processes,
                                           const MemoryOwners& owners);
 
+/// The entry of the recorded process in a device's list: its own, or the only one of another PID namespace that holds
+/// `known_bytes` or more. Null if there is none.
+[[nodiscard]] const SampledProcess* find_recorded_process(const DeviceProcessesSample& sample,
+                                                          std::uint64_t known_bytes);
+
 }  // namespace tidemark

@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "analyze/ledger/lines.h"
 #include "analyze/ledger/replay.h"
 #include "base/arithmetic.h"
 
@@ -91,22 +92,23 @@ std::optional<SampleAt> sample_before(const Store& store, const OutOfMemory& eve
   return SampleAt{static_cast<std::size_t>(found - store.samples.devices.begin()), *best};
 }
 
-std::optional<std::uint64_t> used_by_others(const DeviceSeries& series, std::uint64_t until_ns) {
+// `known_bytes`: of the recorded process.
+std::optional<std::uint64_t> used_by_others(const DeviceSeries& series, std::uint64_t until_ns,
+                                            std::uint64_t known_bytes) {
   const auto after = std::upper_bound(
       series.processes.begin(), series.processes.end(), until_ns,
       [](std::uint64_t time_ns, const DeviceProcessesSample& sample) { return time_ns < sample.time_ns; });
   if (after == series.processes.begin()) return std::nullopt;
+  const DeviceProcessesSample& sample = *std::prev(after);
+  const SampledProcess* const recorded = find_recorded_process(sample, known_bytes);
+  if (recorded == nullptr) return std::nullopt;
   std::uint64_t bytes = 0;
-  bool is_listed = false;
-  for (const SampledProcess& process : std::prev(after)->processes) {
-    if (process.kind == ProcessKind::other_namespace || !process.bytes) return std::nullopt;
-    if (process.kind == ProcessKind::recorded) {
-      is_listed = true;
-    } else {
-      bytes = saturating_add(bytes, *process.bytes);
-    }
+  for (const SampledProcess& process : sample.processes) {
+    if (&process == recorded) continue;
+    if (!process.bytes) return std::nullopt;
+    bytes = saturating_add(bytes, *process.bytes);
   }
-  return is_listed ? std::optional(bytes) : std::nullopt;
+  return bytes;
 }
 
 SampledFree free_at(const DeviceSeries& series, std::size_t index, const OutOfMemory& event, const HeldMemory& held) {
@@ -116,7 +118,7 @@ SampledFree free_at(const DeviceSeries& series, std::size_t index, const OutOfMe
   const std::uint64_t driver = series.driver_reserved_bytes[index].value_or(0);
   const std::uint64_t usable = saturating_subtract(*series.device.total_bytes, driver);
   return {usable, saturating_subtract(usable, saturating_add(outside, *event.reserved)), series.time_ns[index],
-          used_by_others(series, event.time_ns)};
+          used_by_others(series, event.time_ns, reserved)};
 }
 
 }  // namespace

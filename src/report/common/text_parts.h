@@ -68,4 +68,11 @@ template <typename Device, typename Text>
 /// "peak RSS: 774.2 MiB at 3.210 s, 700.1 MiB at end", and so on; empty without samples.
 [[nodiscard]] std::vector<Fact> host_facts(const HostUsage& host);
 
+/// Whether so much reserved memory was never allocated that it is worth a command: a quarter of it, and 256 MiB.
+[[nodiscard]] constexpr bool is_largely_unused(std::uint64_t reserved_bytes, std::uint64_t allocated_bytes) {
+  constexpr std::uint64_t kWorthIt = std::uint64_t{256} << 20;
+  const std::uint64_t unused = reserved_bytes - (reserved_bytes < allocated_bytes ? reserved_bytes : allocated_bytes);
+  return unused >= kWorthIt && unused >= reserved_bytes / 4;
+}
+
 }  // namespace tidemark

@@ -82,6 +82,10 @@ std::string to_text(const Plan& plan, const Terminal& terminal) {
   if (first.summary.totals.out_of_memory_count != 0) {
     return text + next_text(first.recording, "explain", "what held the memory when the request failed", terminal);
   }
+  const std::uint64_t reserved = first.summary.totals.peak_reserved_bytes.value_or(0);
+  if (is_largely_unused(reserved, first.summary.totals.peak_allocated_bytes)) {
+    return text + next_text(first.recording, "fragmentation", "why reserved memory is not used", terminal);
+  }
   return text + next_text(first.recording, "report", "the recording of this plan as one page", terminal);
 }
 

@@ -255,11 +255,8 @@ std::uint64_t unused_bytes(const SummaryDevice& device) {
   return reserved - std::min(reserved, device.totals.peak_allocated_bytes);
 }
 
-// Whether that is a quarter of the reserved memory, and worth a command.
 bool is_largely_unused(const SummaryDevice& device) {
-  constexpr std::uint64_t kWorthIt = 256 * kMiB;
-  const std::uint64_t unused = unused_bytes(device);
-  return unused >= kWorthIt && unused * 4 >= device.totals.peak_reserved_bytes.value_or(0);
+  return tidemark::is_largely_unused(device.totals.peak_reserved_bytes.value_or(0), device.totals.peak_allocated_bytes);
 }
 
 // The device with most unused memory, and what usually helps; empty if no device has much.
@@ -267,7 +264,7 @@ std::string unused_text(const Summary& summary, const Terminal& terminal) {
   const auto most = std::ranges::max_element(summary.devices, {}, unused_bytes);
   if (most == summary.devices.end() || !is_largely_unused(*most)) return "";
   const bool is_expandable =
-      summary.recording.allocator_settings.value_or("").find("expandable_segments") != std::string::npos;
+      summary.recording.allocator_settings.value_or("").find("expandable_segments:True") != std::string::npos;
   return paint(
              terminal, Tone::warning,
              fmt::format("Fragmentation: at least {} of {} reserved on {} was unused at all times{}",
