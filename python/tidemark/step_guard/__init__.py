@@ -8,16 +8,22 @@ from tidemark.step_guard.guard import StepGuard as StepGuard
 from tidemark.step_guard.guard import StepStopped as StepStopped
 from tidemark.step_guard.law import MemoryLaw as MemoryLaw
 from tidemark.step_guard.law import Prediction as Prediction
+from tidemark.step_guard.longest_batch import LongestBatch as LongestBatch
 from tidemark.step_guard.memory import DeviceMemory as DeviceMemory
 from tidemark.step_guard.shapes import BatchShape as BatchShape
+from tidemark.step_guard.trial_step import Preflight as Preflight
+from tidemark.step_guard.trial_step import TriedBatch as TriedBatch
 
 __all__ = [
     "BatchShape",
     "DeviceMemory",
+    "LongestBatch",
     "MemoryLaw",
     "Part",
     "Prediction",
+    "Preflight",
     "StepDecision",
     "StepGuard",
     "StepStopped",
+    "TriedBatch",
 ]

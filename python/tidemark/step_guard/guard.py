@@ -18,8 +18,10 @@ from tidemark.memory_manager.cuda_counters import device_number
 from tidemark.step_guard.agreement import MAX_PARTS, RUN, SKIP, SPLIT, SPLIT_IN_DOUBT, STOP, Pending, Vote, agreement_of
 from tidemark.step_guard.flight_dump import ask_for_dump
 from tidemark.step_guard.law import MemoryLaw, Prediction
+from tidemark.step_guard.longest_batch import Lengths, LongestBatch, loader_of, longest_batches
 from tidemark.step_guard.memory import CudaMemory, DeviceMemory
 from tidemark.step_guard.shapes import BatchShape, part_bounds, shape_of, slice_samples
+from tidemark.step_guard.trial_step import Preflight, Trial, TriedBatch
 
 _Batch = TypeVar("_Batch")
 
@@ -235,6 +237,65 @@ class StepGuard:
             batch = following
         self._following = []
         yield batch
+
+    def longest_batches(
+        self, source: Any, *, lengths: Lengths | None = None, epochs: int = 1, **options: Any
+    ) -> tuple[LongestBatch, LongestBatch]:
+        """The batch with the most tokens, and the one with the most tokens times length, that a loader will yield.
+
+        Nothing is loaded if lengths are known. The samplers are iterated as the loader would do it next; their generators,
+        epochs and all random states are restored. ``load()`` of a batch makes it, such as to run it under ``tidemark plan``.
+
+        Args:
+            source: A ``torch.utils.data.DataLoader``, or a data set with ``options``.
+            lengths: Of each sample, or a function of a sample. By default the attribute ``lengths`` of the data set or the
+                sampler, or a column ``length``; if there is none, each sample is read once, and collated alone.
+            epochs: How many to look at, from the sampler's current one.
+            **options: Of the loader for a data set: ``batch_size``, ``shuffle``, ``sampler``, ``batch_sampler``,
+                ``collate_fn``, ``generator``, ``drop_last``.
+
+        Raises:
+            TidemarkError: for a data set without indexes.
+            ValueError: for a loader without batches, or too few lengths.
+        """
+        return longest_batches(loader_of(source, options), lengths, epochs)
+
+    def preflight(
+        self, step: Callable[[Any, float], Any], source: Any, *, lengths: Lengths | None = None, epochs: int = 1, **options: Any
+    ) -> Preflight:
+        """Run the largest batches that a loader will yield, before the first epoch: do they fit, and in how many parts?
+
+        Runs forward and backward of ``longest_batches()`` by ``step(batch, weight)``, as in ``retry_on_oom``: it moves the
+        batch to the device, computes the mean loss and calls ``(loss * weight).backward()``. If it runs out of memory, again
+        in twice as many parts. Nothing stays: gradients, buffers (such as running statistics), random states and modes are
+        restored to the bit, and no optimizer step is made. What was measured goes into ``law``. Optimizer state that the first
+        step will create is not in the measurement: call it after one step, or leave room for it.
+
+        All ranks have to call it; each runs its own batches, and all get the same ``parts``. Under DDP nothing is communicated
+        besides. With FSDP an out-of-memory error of one rank leaves the others waiting: plan the batch (``tidemark plan``).
+
+        Args:
+            step: Forward and backward of a batch. Its errors are raised, other than those for lack of memory.
+            source: As in ``longest_batches()``, like the other arguments.
+        """
+        found = self.longest_batches(source, lengths=lengths, epochs=epochs, **options)
+        # Where a step has collectives, all ranks have to run as many.
+        runs = found if found[0] != found[1] or self._equal_parts else found[:1]
+        tried = []
+        for longest in runs:
+            batch = longest.load()
+            shape = self._shape_of(batch)
+            most = 1 if self._equal_parts else min(self._divisible(batch, shape), self._max_parts)
+            trial = Trial(self._model, self._no_sync, self._memory, self._split, step)
+            parts, needed, kept = trial.fewest_parts(batch, shape.samples, most)
+            if parts == 1 and needed is not None:
+                self.law.add(shape, needed, kept)
+            tried.append(TriedBatch(longest, shape, parts, needed))
+        fits = all(one.parts is not None for one in tried)
+        parts = max(one.parts or 0 for one in tried)
+        vote = Vote(SPLIT if fits else STOP, parts, self._agreement.rank, 1, self._steps, None)
+        agreed = self._agreement.start(vote).result()
+        return Preflight(None if agreed.action == STOP else agreed.parts, agreed.rank, tried)
 
     def forget(self) -> None:
         """Forget the measured steps, after a change of the model that changes its memory, such as layers that are unfrozen."""
