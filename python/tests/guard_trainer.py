@@ -106,8 +106,8 @@ class Recorded(CudaMemory):
     def peak(self) -> int:
         return self._kept(super().peak())
 
-    def room(self, needed: float) -> int:
-        return self._kept(super().room(needed))
+    def room(self, needed: float, emptied: bool) -> int:
+        return self._kept(super().room(needed, emptied))
 
 
 class Repeated:
@@ -125,12 +125,22 @@ class Repeated:
     def reset_peak(self) -> None:
         pass
 
-    def room(self, needed: float) -> int:
+    def room(self, needed: float, emptied: bool) -> int:
         return next(self._values)
 
+    def empty(self) -> None:
+        pass
 
-def main(limit_mib: int) -> None:
+
+def main(limit_mib: int, compares: bool) -> None:
     total = torch.cuda.get_device_properties(0).total_memory
+    unlimited = None
+    if compares:  # a simulated GPU computes nothing
+        model, optimizer = make("cuda")
+        train(model, optimizer, batches("cuda", lengths()))
+        unlimited = [parameter.detach().clone() for parameter in model.parameters()]
+        del model, optimizer
+        torch.cuda.empty_cache()
     torch.cuda.set_per_process_memory_fraction(limit_mib * 2**20 / total)
     died = None
     model, optimizer = make("cuda")
@@ -144,9 +154,11 @@ def main(limit_mib: int) -> None:
     memory = Recorded()
     guard = tidemark.StepGuard(model, memory=memory)
     decisions = train(model, optimizer, batches("cuda", lengths()), guard)
-    law = guard.law.coefficients
-    print(json.dumps({"died": died, "decisions": decisions, "values": memory.values, "law": law, "counts": guard.counts}))
+    told: dict[str, Any] = {"died": died, "decisions": decisions, "values": memory.values, "counts": guard.counts}
+    if unlimited is not None:
+        told["difference"] = max(float((one - other).abs().max()) for one, other in zip(model.parameters(), unlimited))
+    print(json.dumps(told))
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]))
+    main(int(sys.argv[1]), "--compare" in sys.argv)

@@ -191,7 +191,10 @@ class Counted:
     def reset_peak(self) -> None:
         self.taken = 0
 
-    def room(self, needed: float) -> int:
+    def empty(self) -> None:
+        pass
+
+    def room(self, needed: float, emptied: bool) -> int:
         return 10**6
 
 

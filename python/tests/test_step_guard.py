@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from gpu_programs import needs_gpu, run_on_gpu
+from gpu_programs import GPU_PYTHON, needs_gpu, on_gpu, run_on_gpu
 
 import tidemark
 from tidemark.step_guard import BatchShape, MemoryLaw
@@ -144,7 +144,10 @@ class Counted:
     def reset_peak(self) -> None:
         self.taken = 0
 
-    def room(self, needed: float) -> int:
+    def empty(self) -> None:
+        pass
+
+    def room(self, needed: float, emptied: bool) -> int:
         return self.available
 
 
@@ -367,6 +370,28 @@ def test_a_rank_that_does_not_ask(ranks: Any) -> None:
     asked, *others = scene(ranks, "absent")
     assert "rank 0 at step 0 got no answer from all of 3 ranks in 2 s" in asked["error"]
     assert others == [{"error": None}] * 2
+
+
+@needs_gpu
+@pytest.mark.parametrize("groups", ["nccl", "cpu:gloo,cuda:nccl"])
+def test_two_ranks_with_nccl(tmp_path: Path, groups: str) -> None:
+    """They agree over the device, or beside it, one step ahead, and both run within their limit of memory."""
+    package = str(Path(str(tidemark.__file__)).parents[1])
+    startup = str(HERE.parents[1] / "tests" / "startup")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([startup, package, str(HERE)]), "MASTER_PORT": port}
+    command = [*on_gpu("--gpu", "H100-80GB", "--devices", "2"), GPU_PYTHON, str(HERE / "guard_two_gpus.py"), "--groups", groups]
+    ran = subprocess.run(command, cwd=tmp_path, env=environment, text=True, capture_output=True, check=False)
+    told = [json.loads(line) for line in (ran.stdout + ran.stderr).splitlines() if line.startswith('{"rank"')]
+    assert len(told) == 2 and ran.returncode == 0, ran.stdout + ran.stderr
+    assert told[0]["decisions"] == told[1]["decisions"]
+    others = [decision for step, decision in enumerate(told[0]["decisions"]) if step not in (9, 13)]
+    assert others == [["run", 1, None]] * 14
+    for step in (9, 13):
+        action, parts, rank = told[0]["decisions"][step]
+        assert (action, rank) == ("split", 1) and 2 <= parts <= 8
 
 
 @needs_gpu

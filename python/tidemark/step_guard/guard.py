@@ -65,7 +65,7 @@ class StepDecision:
     shape: BatchShape | None
     #: What this rank predicted for the whole batch; ``None`` if nothing was known.
     prediction: Prediction | None
-    #: What tensors could take on this rank's device, at least; ``None`` if it was not needed or not known.
+    #: What tensors could take on this rank's device; ``None`` if it is not known.
     room_bytes: int | None
 
 
@@ -103,6 +103,7 @@ class StepGuard:
         law: what the steps of this rank need.
         decision: the last one; ``None`` before the first step.
         counts: steps by action.
+        emptied: how often this rank emptied the allocator's cache before a large batch.
     """
 
     def __init__(
@@ -131,7 +132,7 @@ class StepGuard:
             otherwise: What to do with a batch that does not fit even in the smallest parts: ``"skip"`` it, ``"stop"`` (dump the
                 flight recorder and raise StepStopped), or ``"run"`` it in these parts.
             max_parts: The most parts; 1 never splits. By default one for each sample.
-            margin: Share of the available memory to leave free: for fragmentation, and what the law does not see.
+            margin: Share of the available memory to leave free, beside what the allocator loses to fragmentation.
             timeout: Seconds to wait for the other ranks.
             shape: ``(samples, length)`` of a batch, for others than nested tensors with the samples first.
             split: ``split(batch, begin, end)`` returns these samples of it, for the same.
@@ -166,6 +167,7 @@ class StepGuard:
         self.law = MemoryLaw()
         self.decision: StepDecision | None = None
         self.counts = {"run": 0, "split": 0, "skip": 0, "stop": 0}
+        self.emptied = 0
         self._steps = 0
         self._kept: deque[int] = deque(maxlen=_KEPT_STEPS)
         self._largest_split = 2
@@ -190,8 +192,8 @@ class StepGuard:
             TidemarkError: if the other ranks do not answer in time, or are at another step.
         """
         self._close()
-        asked = self._pending or self._ask(batch)
-        self._pending = None
+        prepared, self._pending = self._pending, None
+        asked = prepared or self._ask(batch)
         agreed = asked.pending.result()
         self._steps += 1
         decision = self._decide(agreed, asked)
@@ -204,7 +206,10 @@ class StepGuard:
             self._say(decision)
         if decision.action == "stop":
             self._stop(decision)
-        shape = self._try_shape(batch)
+        if asked.want.empties and decision.parts and self._memory is not None:
+            self._memory.empty()
+            self.emptied += 1
+        shape = asked.shape if prepared is None else self._try_shape(batch)
         self._running = self._run(batch, shape, decision.parts)
         return self._running
 
@@ -303,20 +308,20 @@ class StepGuard:
         self._kept.clear()
 
     def _ask(self, batch: Any) -> _Asked:
-        shape, prediction, room, failed = None, None, None, False
-        action, parts, samples = RUN, 1, 1
+        shape, failed, samples = None, False, 1
+        want = _Want(RUN, 1)
         try:
             shape = self._shape_of(batch)
             samples = self._divisible(batch, shape)
-            action, parts, prediction, room = self._want(shape, samples)
+            want = self._want(shape, samples)
         except Exception as error:  # the other ranks wait for this one's vote, whatever happened
             failed = True
             self._warn_once(f"{type(error).__name__}", f"rank {self._agreement.rank} cannot predict its step: {error!r}")
             if min(samples, self._max_parts) > 1:
-                action, parts = SPLIT_IN_DOUBT, min(samples, self._max_parts, self._largest_split)
+                want = _Want(SPLIT_IN_DOUBT, min(samples, self._max_parts, self._largest_split))
         rank = self._agreement.rank
-        vote = Vote(action, parts, rank, samples, self._steps, rank if failed else None)
-        return _Asked(self._agreement.start(vote), shape, prediction, room)
+        vote = Vote(want.action, want.parts, rank, samples, self._steps, rank if failed else None)
+        return _Asked(self._agreement.start(vote), shape, want)
 
     def _divisible(self, batch: Any, shape: BatchShape) -> int:
         """Into how many parts the batch can be split: its samples, or 1 if only the program knows how."""
@@ -327,23 +332,24 @@ class StepGuard:
                 return 1
         return shape.samples
 
-    def _want(self, shape: BatchShape, samples: int) -> tuple[int, int, Prediction | None, int | None]:
-        """What is best for this rank's batch: action and parts, the prediction and the room that led to it."""
+    def _want(self, shape: BatchShape, samples: int) -> _Want:
+        """What is best for this rank's batch."""
         if self._memory is None:
-            return RUN, 1, None, None
+            return _Want(RUN, 1)
         whole = self.law.predict(shape)
         if whole is None:
-            return RUN, 1, None, None
-        available = self._memory.room(whole.bound_bytes / (1 - self._margin))
-        room = int(available * (1 - self._margin))
-        if whole.bound_bytes <= room:
-            return RUN, 1, whole, available
-        split = SPLIT if whole.is_fitted else SPLIT_IN_DOUBT
+            return _Want(RUN, 1)
+        available = self._memory.room(self._with_margin(whole.bound_bytes), False)
+        if self._with_margin(whole.bound_bytes) <= available:
+            return _Want(RUN, 1, whole, available)
+        available = self._memory.room(self._with_margin(whole.bound_bytes), True)
+        if self._with_margin(whole.bound_bytes) <= available:
+            return _Want(RUN, 1, whole, available, True)
         kept = max(self._kept, default=0)
 
         def fits(parts: int) -> bool:
             part = self.law.predict(BatchShape(ceil(shape.samples / parts), shape.length))
-            return part is not None and part.bound_bytes + kept <= room
+            return part is not None and self._with_margin(part.bound_bytes + kept) <= available
 
         most = min(samples, self._max_parts)
         if most > 1 and fits(most):
@@ -351,14 +357,16 @@ class StepGuard:
             while high - low > 1:
                 middle = (low + high) // 2
                 low, high = (low, middle) if fits(middle) else (middle, high)
-            return split, high, whole, available
-        # Nothing is given up in doubt: the law is not known yet.
-        return (
-            (self._otherwise if whole.is_fitted and self._otherwise != RUN else split if most > 1 else RUN),
-            most,
-            whole,
-            available,
-        )
+            return _Want(SPLIT if whole.is_fitted else SPLIT_IN_DOUBT, high, whole, available, True)
+        # Nothing is given up in doubt: only if what the smallest parts are expected to need does not fit, not its bound.
+        least = self.law.predict(BatchShape(ceil(shape.samples / most), shape.length))
+        expected = None if least is None else least.expected_bytes
+        if expected is not None and self._with_margin(expected + kept) > available and self._otherwise != RUN:
+            return _Want(self._otherwise, 1, whole, available)
+        return _Want(SPLIT_IN_DOUBT if most > 1 else RUN, most, whole, available, True)
+
+    def _with_margin(self, needed: float) -> float:
+        return needed / (1 - self._margin)
 
     def _decide(self, agreed: Vote, asked: _Asked) -> StepDecision:
         """The same on all ranks, but for what only this one knows."""
@@ -377,8 +385,8 @@ class StepGuard:
             None if agreed.action == RUN else agreed.rank,
             agreed.failed_rank,
             asked.shape,
-            asked.prediction,
-            asked.room,
+            asked.want.prediction,
+            asked.want.room,
         )
 
     def _run(self, batch: Any, shape: BatchShape | None, count: int) -> Iterator[Part]:
@@ -438,11 +446,22 @@ class StepGuard:
             package_logger().warning("StepGuard: %s", text, exc_info=True)
 
 
+class _Want(NamedTuple):
+    """What this rank wants, and why."""
+
+    action: int
+    parts: int
+    prediction: Prediction | None = None
+    #: Bytes available to tensors; ``None`` if they were not asked for.
+    room: int | None = None
+    #: Whether the allocator's cache has to be emptied before the step: no other rank has to know.
+    empties: bool = False
+
+
 class _Asked(NamedTuple):
     pending: Pending
     shape: BatchShape | None
-    prediction: Prediction | None
-    room: int | None
+    want: _Want
 
 
 def _checked(shape: Callable[[Any], tuple[int, int]]) -> Callable[[Any], BatchShape]:
