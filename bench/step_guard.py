@@ -5,7 +5,8 @@
     build/release/bin/tidemark plan --steps 0 --gpu H200 -- python bench/step_guard.py jobs [--seeds 100 101 102] [--json FILE]
 
 cost   Loops over batches of token ids whose steps do nothing, guarded and plain in turns in one process. With several ranks, the
-       all-reduce alone takes turns, too: the last line is what the guard costs beside it. On a CUDA device with its counters.
+       all-reduce alone takes turns, too: the last lines are what the guard costs beside it, in time and in processor time of its
+       thread. On a CUDA device with its counters.
 jobs   Trains a small transformer on batches of 8 texts, padded to the longest one, on the GPU that there is, or a simulated one.
        The limit of memory is what a batch needs that 2% of the batches are longer than. The same batches run in a plain loop,
        which drops a batch that runs out of memory, and with a StepGuard. Lengths are log-normal with the median and the 90%
@@ -255,17 +256,19 @@ def cost(options):
             step(batch)
 
     ways = {"plain": plain, "guarded": with_guard, **({"all-reduce alone": reduce_alone, "guarded ahead": ahead} if ranks > 1 else {})}
-    times = {name: [] for name in ways}
+    times, work = ({name: [] for name in ways} for _ in range(2))
     for round_number in range(options.rounds + 2):
         for name, way in ways.items():
-            began = time.perf_counter()
+            began, worked = time.perf_counter(), time.thread_time()
             way()
             if round_number >= 2:
                 times[name].append((time.perf_counter() - began) / len(batches) * 1e6)
+                work[name].append((time.thread_time() - worked) / len(batches) * 1e6)
     del held
     found = {name: statistics.quantiles(values, n=4) for name, values in times.items()}
-    base = times["all-reduce alone" if ranks > 1 else "plain"]
-    found["the guard beside it"] = statistics.quantiles([one - other for one, other in zip(times["guarded"], base)], n=4)
+    base = "all-reduce alone" if ranks > 1 else "plain"
+    for name, measured in (("the guard beside it", times), ("the same, processor", work)):
+        found[name] = statistics.quantiles([one - other for one, other in zip(measured["guarded"], measured[base])], n=4)
     if int(os.environ.get("RANK", "0")) == 0:
         print(f"{ranks} ranks, {torch.cuda.get_device_name() if cuda else 'CPU'}, torch {torch.__version__}, {options.backend or 'gloo'}")
         for name, (low, middle, high) in found.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import time
 from datetime import timedelta
 from typing import Any, NamedTuple, Protocol
@@ -85,15 +86,16 @@ class Agreement:
             self._stream = self._torch.cuda.Stream(self._device)
             self._event = self._torch.cuda.Event()
             self._torch.cuda.synchronize(self._device)  # once, before the stream uses the tensor
+        # Single elements of a tensor take microseconds each.
+        self._numbers = (ctypes.c_int64 * 5).from_address(self._values.data_ptr())
 
     def start(self, vote: Vote) -> Pending:
         """Begin. One at a time: ``result()`` has to be called before the next one."""
         numbers = self._values
-        numbers[0] = vote.action << 2 * _BITS | vote.parts << _BITS | vote.rank
-        numbers[1] = -vote.samples
-        numbers[2] = vote.step
-        numbers[3] = -vote.step
-        numbers[4] = 0 if vote.failed_rank is None else vote.failed_rank + 1
+        strongest = vote.action << 2 * _BITS | vote.parts << _BITS | vote.rank
+        failed = 0 if vote.failed_rank is None else vote.failed_rank + 1
+        for place, value in enumerate((strongest, -vote.samples, vote.step, -vote.step, failed)):
+            self._numbers[place] = value
         largest = self._distributed.ReduceOp.MAX
         try:
             if self._device is None:
@@ -136,7 +138,7 @@ class _Reduced:
                 f"in {agreement._timeout:g} s: each rank has to call parts() for each batch, in the same order as the other "
                 f"collectives of the group, and as often ({error})"
             ) from error
-        strongest, fewest, latest, earliest, failed = agreement._values.tolist()
+        strongest, fewest, latest, earliest, failed = agreement._numbers
         if latest != -earliest:
             raise TidemarkError(
                 f"StepGuard: ranks are at different steps, {-earliest} to {latest} (rank {agreement.rank}: {self._step}): one "
