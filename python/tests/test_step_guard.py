@@ -247,7 +247,36 @@ def test_batches_are_decided_ahead() -> None:
     guard.prepare(torch.zeros(1, 5))
     with pytest.raises(tidemark.TidemarkError, match="has not been run"):
         guard.prepare(torch.zeros(1, 5))
+    with pytest.raises(tidemark.TidemarkError, match=r"preflight\(\): .* has not been run"):
+        guard.preflight(lambda batch, weight: None, torch.zeros(1, 5))
     assert list(guard.batches([])) == []
+
+
+def test_a_loop_over_batches_that_is_left() -> None:
+    """The decision about the batch that was read ahead is not that of the next one."""
+    guard, memory, _ = guarded(room=30_000)
+    for batch in guard.batches([torch.zeros(samples, 5).double() for samples in (2, 8, 8)]):
+        for part in guard.parts(batch):
+            memory.taken = 1000 * part.batch.numel()
+        assert guard._pending is not None
+        break
+    assert len(list(guard.parts(torch.zeros(3, 5).double()))) == 1
+    assert guard.decision.shape == (3, 5)
+
+
+def test_counters_that_fail_do_not_end_the_step(caplog: pytest.LogCaptureFixture) -> None:
+    guard, memory, _ = guarded(room=30_000)
+    before = guard.law.shapes
+
+    def broken() -> int:
+        raise OSError("no counters")
+
+    memory.peak = broken  # type: ignore[method-assign]
+    assert len(list(guard.parts(torch.zeros(5, 5).double()))) == 1
+    memory.reset_peak = broken  # type: ignore[assignment,method-assign]
+    assert len(list(guard.parts(torch.zeros(8, 5).double()))) == 2
+    assert guard.law.shapes == before
+    assert caplog.text.count("rank 0 cannot measure its step") == 1
 
 
 def test_wrong_arguments() -> None:

@@ -173,6 +173,7 @@ class StepGuard:
         self._largest_split = 2
         self._pending: _Asked | None = None
         self._following: list[Any] = []
+        self._is_abandoned = False
         self._running: Iterator[Part] | None = None
         self._said: set[str] = set()
 
@@ -192,6 +193,7 @@ class StepGuard:
             TidemarkError: if the other ranks do not answer in time, or are at another step.
         """
         self._close()
+        self._drop_abandoned()
         prepared, self._pending = self._pending, None
         asked = prepared or self._ask(batch)
         agreed = asked.pending.result()
@@ -206,9 +208,8 @@ class StepGuard:
             self._say(decision)
         if decision.action == "stop":
             self._stop(decision)
-        if asked.want.empties and decision.parts and self._memory is not None:
-            self._memory.empty()
-            self.emptied += 1
+        if asked.want.empties and decision.parts:
+            self._measure(self._empty)
         shape = asked.shape if prepared is None else self._try_shape(batch)
         self._running = self._run(batch, shape, decision.parts)
         return self._running
@@ -222,8 +223,7 @@ class StepGuard:
         Raises:
             TidemarkError: if a prepared batch has not been run yet.
         """
-        if self._pending is not None:
-            raise TidemarkError("StepGuard.prepare(): the batch prepared before has not been run: call parts() of it first")
+        self._check_nothing_prepared("prepare()")
         self._pending = self._ask(batch)
 
     def batches(self, loader: Iterable[_Batch]) -> Iterator[_Batch]:
@@ -236,12 +236,15 @@ class StepGuard:
             batch = next(iterator)
         except StopIteration:
             return
-        for following in iterator:
-            self._following = [following]
+        try:
+            for following in iterator:
+                self._following = [following]
+                yield batch
+                batch = following
+            self._following = []
             yield batch
-            batch = following
-        self._following = []
-        yield batch
+        finally:
+            self._is_abandoned = True
 
     def longest_batches(
         self, source: Any, *, lengths: Lengths | None = None, epochs: int = 1, **options: Any
@@ -283,6 +286,7 @@ class StepGuard:
             step: Forward and backward of a batch. Its errors are raised, other than those for lack of memory.
             source: As in ``longest_batches()``, like the other arguments.
         """
+        self._check_nothing_prepared("preflight()")
         found = self.longest_batches(source, lengths=lengths, epochs=epochs, **options)
         # Where a step has collectives, all ranks have to run as many.
         runs = found if found[0] != found[1] or self._equal_parts else found[:1]
@@ -374,7 +378,7 @@ class StepGuard:
         if action in (SPLIT, SPLIT_IN_DOUBT) and self._equal_parts and parts > agreed.samples:
             # Another rank cannot run as many parts.
             parts = agreed.samples
-            if action == SPLIT:
+            if action == SPLIT and self._otherwise != RUN:
                 action = self._otherwise
         if action in (SPLIT, SPLIT_IN_DOUBT):
             self._largest_split = max(self._largest_split, parts)
@@ -407,13 +411,47 @@ class StepGuard:
         if memory is None or shape is None:
             yield part
             return
-        memory.reset_peak()
-        before = memory.allocated()
+        before: list[int] = []
+
+        def begin() -> None:
+            memory.reset_peak()
+            before.append(memory.allocated())
+
+        def end() -> None:
+            kept = memory.allocated() - before[0]
+            if part.index == 0:
+                self._kept.append(max(0, kept))
+            self.law.add(shape, memory.peak() - before[0], kept)
+
+        self._measure(begin)
         yield part
-        kept = memory.allocated() - before
-        if part.index == 0:
-            self._kept.append(max(0, kept))
-        self.law.add(shape, memory.peak() - before, kept)
+        if before:
+            self._measure(end)
+
+    def _empty(self) -> None:
+        if self._memory is not None:
+            self._memory.empty()
+            self.emptied += 1
+
+    def _measure(self, call: Callable[[], None]) -> None:
+        """An error of the counters must not end the step of one rank alone."""
+        try:
+            call()
+        except Exception as error:
+            self._warn_once(type(error).__name__, f"rank {self._agreement.rank} cannot measure its step: {error!r}")
+
+    def _check_nothing_prepared(self, what: str) -> None:
+        self._drop_abandoned()
+        if self._pending is not None:
+            raise TidemarkError(f"StepGuard.{what}: the batch prepared before has not been run: call parts() of it first")
+
+    def _drop_abandoned(self) -> None:
+        """Forget the decision about a batch that ``batches()`` read ahead for a loop that ended before it."""
+        if self._is_abandoned:
+            self._is_abandoned = False
+            pending, self._pending = self._pending, None
+            if pending is not None:
+                pending.pending.result()
 
     def _try_shape(self, batch: Any) -> BatchShape | None:
         try:
