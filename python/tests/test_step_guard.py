@@ -302,6 +302,46 @@ def test_which_runs_dump_on_a_signal() -> None:
     assert not dumps_on_signal(["python", "run", "--keep", "1h"])
 
 
+STOPS = """
+import time
+import torch
+import tidemark
+
+class Scarce:
+    def allocated(self): return 0
+    def peak(self): return self.taken
+    def reset_peak(self): pass
+    def empty(self): pass
+    def room(self, needed, emptied): return 5000
+
+memory = Scarce()
+guard = tidemark.StepGuard(torch.nn.Linear(2, 2), memory=memory, otherwise="stop")
+try:
+    for samples in (1, 2, 3, 4, 5, 1):
+        for part in guard.parts(torch.zeros(samples, 2 if samples < 5 else 900)):
+            memory.taken = 100 * part.batch.numel()
+except tidemark.StepStopped as error:
+    print(error)
+time.sleep(1)
+"""
+
+
+@pytest.mark.skipif("TIDEMARK_BUILD" not in os.environ, reason="TIDEMARK_BUILD is not set: no program that records")
+def test_a_stop_dumps_the_flight_recorder(tmp_path: Path) -> None:
+    (tmp_path / "stops.py").write_text(STOPS)
+    program = str(Path(os.environ["TIDEMARK_BUILD"]) / "bin" / "tidemark")
+    options = ["--keep", "1h", "--dump", "on-signal", "-o", "kept.tide"]
+    path = os.pathsep.join([str(Path(str(tidemark.__file__)).parents[1]), os.environ.get("PYTHONPATH", "")])
+    ran = subprocess.run(
+        [program, "run", *options, "--", sys.executable, "stops.py"],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, text=True, capture_output=True, check=False,
+    )  # fmt: skip
+    assert "a batch of 5 samples of length 900 may need" in ran.stdout, ran.stdout + ran.stderr
+    assert "stopped before the step; the flight recorder (process" in ran.stdout
+    marks = subprocess.run([program, "dump", "kept.tide"], cwd=tmp_path, text=True, capture_output=True, check=True).stdout
+    assert "step guard: stop" in marks
+
+
 @pytest.fixture(scope="module")
 def ranks() -> list[dict[str, Any]]:
     """What each of three ranks did in each scene of guard_ranks.py, and what it logged."""
@@ -403,8 +443,10 @@ def test_a_rank_that_does_not_ask(ranks: Any) -> None:
 
 @needs_gpu
 @pytest.mark.parametrize("groups", ["nccl", "cpu:gloo,cuda:nccl"])
-def test_two_ranks_with_nccl(tmp_path: Path, groups: str) -> None:
+def test_two_gpus_agree_by_nccl(tmp_path: Path, groups: str) -> None:
     """They agree over the device, or beside it, one step ahead, and both run within their limit of memory."""
+    if not on_gpu() and torch.cuda.device_count() < 2:
+        pytest.skip("one GPU")
     package = str(Path(str(tidemark.__file__)).parents[1])
     startup = str(HERE.parents[1] / "tests" / "startup")
     with socket.socket() as free:
@@ -424,7 +466,7 @@ def test_two_ranks_with_nccl(tmp_path: Path, groups: str) -> None:
 
 
 @needs_gpu
-def test_a_real_limit(tmp_path: Path) -> None:
+def test_a_limit_of_a_gpu(tmp_path: Path) -> None:
     """Where the plain loop runs out of memory the guarded one does not, with the parameters of a plain loop without a limit."""
     import guard_trainer
 
