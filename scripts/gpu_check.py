@@ -12,6 +12,7 @@ import time
 from gpu_analyses import Advice, Categories
 from gpu_batches import Batches
 from gpu_examples import Examples
+from gpu_guard import Guard
 from gpu_monitors import Monitors
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
@@ -388,6 +389,7 @@ def parts(check):
         "package": check.package,
         "monitors": lambda: Monitors(check, ROOT).run(),
         "batches": lambda: Batches(check, ROOT).run(),
+        "guard": lambda: Guard(check, ROOT, gpus).run(),
         "examples": lambda: Examples(check, ROOT).run(),
     }
 

@@ -6,7 +6,7 @@
 #   scripts/gpu_check.sh RESULTS [--only PART]      writes RESULTS/gpu_check.json and RESULTS/gpu_check.txt
 #
 # PART is devices, peaks, released, ledgers, costs, plan, driver_calls, settings, categories, advice, anomalies, loaders, package,
-# monitors, batches or examples.
+# monitors, batches, guard or examples.
 #
 # TIDEMARK_PREBUILT  a folder made by scripts/package.sh, for machines without the libraries to build with or a network;
 #                    otherwise the release is built here; the examples also need scripts/package_cpp.sh

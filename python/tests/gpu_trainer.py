@@ -25,13 +25,12 @@ def trainer(folder: Path, **options: Any) -> Any:
     callbacks = options.pop("callbacks")
     arguments = TrainingArguments(
         output_dir=str(folder),
-        num_train_epochs=2,
         per_device_train_batch_size=2,
         logging_steps=1,
         save_strategy="no",
         disable_tqdm=True,
         dataloader_pin_memory=False,
-        **{"report_to": [], **options},
+        **{"report_to": [], "num_train_epochs": 2, **options},
     )
     return Trainer(LlamaForCausalLM(config), arguments, train_dataset=data, eval_dataset=data[:2], callbacks=callbacks)
 

@@ -55,3 +55,60 @@ def test_a_lightning_trainer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     events.Reload()
     written = events.Scalars("memory/rss_mib")
     assert [each.step for each in written] == [2, 4, 6, 8] and all(each.value > 1 for each in written)
+
+
+class Scarce:
+    """A device on which no batch fits after the first one."""
+
+    def allocated(self) -> int:
+        return 0
+
+    def peak(self) -> int:
+        return 1000
+
+    def reset_peak(self) -> None:
+        pass
+
+    def room(self, needed: float, emptied: bool) -> int:
+        return 500
+
+    def empty(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("as_dict", [True, False])
+def test_a_guarded_trainer(tmp_path: Path, as_dict: bool) -> None:
+    """Parts of batches give the same parameters, with accumulated steps too; the module is as before afterwards."""
+    from lightning.pytorch import LightningModule, Trainer
+
+    from tidemark.integrations.lightning import StepGuardCallback
+
+    class Model(LightningModule):  # type: ignore[misc,unused-ignore]
+        def __init__(self) -> None:
+            super().__init__()
+            torch.manual_seed(4)
+            self.layer = torch.nn.Linear(4, 3).double()
+            self.sizes: list[int] = []
+
+        def training_step(self, batch: Any, index: int) -> Any:
+            self.sizes.append(len(batch))
+            loss = self.layer(batch).square().mean()
+            return {"loss": loss, "size": len(batch)} if as_dict else loss
+
+        def configure_optimizers(self) -> Any:
+            return torch.optim.SGD(self.parameters(), lr=0.1)
+
+    data = torch.arange(128.0).reshape(32, 4).double() / 50
+    models = []
+    for guard in ([], [StepGuardCallback(memory=Scarce())]):
+        options: dict[str, Any] = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False}
+        trainer = Trainer(
+            accelerator="cpu", max_epochs=2, callbacks=guard, accumulate_grad_batches=2, enable_checkpointing=False, **options
+        )
+        models.append(Model())
+        trainer.fit(models[-1], torch.utils.data.DataLoader(data, batch_size=4))
+    assert models[0].sizes == [4] * 16 and models[1].sizes == [4] + [1] * 60
+    assert guard[0].guard is not None and guard[0].guard.law.shapes == 2
+    assert "training_step" not in vars(models[1])
+    for one, other in zip(models[0].parameters(), models[1].parameters()):
+        torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-14)

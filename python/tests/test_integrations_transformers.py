@@ -41,6 +41,51 @@ def test_a_trainer_on_the_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert [each.value for each in written] == [pytest.approx(value) for value in logged]
 
 
+class Scarce:
+    """A device on which no batch fits after the first one."""
+
+    def allocated(self) -> int:
+        return 0
+
+    def peak(self) -> int:
+        return 1000
+
+    def reset_peak(self) -> None:
+        pass
+
+    def room(self, needed: float, emptied: bool) -> int:
+        return 500
+
+    def empty(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("sums", [True, False])
+def test_a_guarded_trainer(tmp_path: Path, sums: bool) -> None:
+    """Parts of batches give the same parameters, with sums over tokens and with means over samples, and accumulated steps."""
+    import torch
+    from gpu_trainer import trainer
+
+    from tidemark.integrations.transformers import guard_trainer
+
+    parameters = []
+    for guards in (False, True):
+        torch.manual_seed(2)
+        accumulated = {"gradient_accumulation_steps": 2, "num_train_epochs": 4}
+        training = trainer(
+            tmp_path, callbacks=[], use_cpu=True, max_grad_norm=0.0, optim="sgd", learning_rate=0.1, **accumulated
+        )
+        training.model.double()
+        training.model_accepts_loss_kwargs = sums
+        if guards:
+            guarded = guard_trainer(training, memory=Scarce())
+        training.train()
+        parameters.append(list(training.model.parameters()))
+    assert guarded.guard is not None and guarded.guard.counts == {"run": 1, "split": 7, "skip": 0, "stop": 0}
+    for one, other in zip(*parameters):
+        torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-12)
+
+
 @needs_gpu
 def test_a_trainer_on_a_gpu(tmp_path: Path) -> None:
     import tidemark

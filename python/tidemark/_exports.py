@@ -28,6 +28,8 @@ EXPORTS: dict[str, str] = {
     "RiskLevel": "tidemark.monitors",
     "RiskWatch": "tidemark._risks",
     "Run": "tidemark.reading.run",
+    "StepGuard": "tidemark.step_guard",
+    "StepStopped": "tidemark.step_guard",
     "StorageOwner": "tidemark._holders",
     "TensorCheck": "tidemark.model_analysis.values",
     "TidemarkError": "tidemark._errors",
@@ -129,3 +131,5 @@ if TYPE_CHECKING:  # `from tidemark.module import name as name`, one line for ea
     from tidemark.recording import record as record
     from tidemark.recording import start as start
     from tidemark.recording import stop as stop
+    from tidemark.step_guard import StepGuard as StepGuard
+    from tidemark.step_guard import StepStopped as StepStopped
