@@ -10,8 +10,8 @@ cost   Loops over batches of token ids whose steps do nothing, guarded and plain
 jobs   Trains a small transformer on batches of 8 texts, padded to the longest one, on the GPU that there is, or a simulated one.
        The limit of memory is what a batch needs that 2% of the batches are longer than. The same batches run in a plain loop,
        which drops a batch that runs out of memory, and with a StepGuard. Lengths are log-normal with the median and the 90%
-       quantile of tokens that "Big Bird: Transformers for Longer Sequences" (arXiv:2007.14062) gives for three corpora,
-       times --scale. Seeds below 100 were used to choose the guard's constants; report others.
+       quantile of the tokens of three corpora, from memory of "Big Bird: Transformers for Longer Sequences"
+       (arXiv:2007.14062), times --scale. Seeds below 100 were used to choose the guard's constants; report others.
 """
 
 import argparse
