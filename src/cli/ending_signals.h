@@ -1,0 +1,30 @@
+// Signals that end a command which watches something for a while.
+#pragma once
+
+#include <signal.h>
+
+#include <chrono>
+
+#include "base/scoped_fd.h"
+
+namespace tidemark::cli {
+
+/// During its lifetime, signals that end a command do not end this one. Created before threads are started, so that
+/// none of them receives one.
+class EndingSignals {
+ public:
+  EndingSignals();
+  ~EndingSignals();
+  EndingSignals(const EndingSignals&) = delete;
+  EndingSignals& operator=(const EndingSignals&) = delete;
+
+  /// True when one has come; until then at most until `time`.
+  [[nodiscard]] bool wait_until(std::chrono::steady_clock::time_point time) const;
+
+ private:
+  sigset_t ending_{};
+  sigset_t before_{};
+  ScopedFd fd_;
+};
+
+}  // namespace tidemark::cli
