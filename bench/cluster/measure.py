@@ -45,7 +45,7 @@ def main():
         report = f"{folder}/report.json"
         command = [f"{options.build}/bin/tidemark", "distributed", "--role", "master", "--port", str(options.port)]
         command += ["--bind", "127.0.0.1", "--state", folder, "--job", "default", "--output", report]
-        with open(f"{folder}/out", "w") as out:
+        with Path(folder, "out").open("w") as out:
             master = subprocess.Popen(command, stdout=out)
         atexit.register(master.kill)  # whatever fails
         time.sleep(2)
@@ -71,7 +71,8 @@ def main():
         ages = sorted(node["age_seconds"] for node in simulated)
         lost = sum(node["lost_message_count"] + node["refused_message_count"] for node in simulated)
         print(
-            f"{len(simulated)} nodes, {len(job['ranks'])} ranks; oldest state {ages[-1]:.2f} s, median {ages[len(ages) // 2]:.2f} s; {lost} messages lost or refused"
+            f"{len(simulated)} nodes, {len(job['ranks'])} ranks; oldest state {ages[-1]:.2f} s, "
+            f"median {ages[len(ages) // 2]:.2f} s; {lost} messages lost or refused"
         )
 
 

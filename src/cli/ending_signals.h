@@ -4,6 +4,7 @@
 #include <signal.h>
 
 #include <chrono>
+#include <optional>
 
 #include "base/scoped_fd.h"
 
@@ -13,13 +14,14 @@ namespace tidemark::cli {
 /// none of them receives one.
 class EndingSignals {
  public:
-  EndingSignals();
+  /// `also`: another signal to be returned, which does not end a command by itself.
+  explicit EndingSignals(std::optional<int> also = std::nullopt);
   ~EndingSignals();
   EndingSignals(const EndingSignals&) = delete;
   EndingSignals& operator=(const EndingSignals&) = delete;
 
-  /// True when one has come; until then at most until `time`.
-  [[nodiscard]] bool wait_until(std::chrono::steady_clock::time_point time) const;
+  /// The signal that has come; std::nullopt: none until `time`.
+  [[nodiscard]] std::optional<int> wait_until(std::chrono::steady_clock::time_point time) const;
 
  private:
   sigset_t ending_{};

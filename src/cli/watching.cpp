@@ -130,7 +130,8 @@ Result<void> watch(const WatchOptions& options, EngineOptions engine_options, co
   while (engine.end() == WatchEnd::not_yet) {
     progress.show([&] { return watch_progress(engine.state(), duration); });
     const bool begins = engine.state().is_starting();  // a report is of one answer at least
-    const bool signalled = signals.wait_until(begins ? engine.next_tick() : std::min(end, engine.next_tick()));
+    const bool signalled =
+        signals.wait_until(begins ? engine.next_tick() : std::min(end, engine.next_tick())).has_value();
     const std::vector<MonitorEvent>& events = engine.tick();
     if (auto missing = missing_device(engine.state(), "--devices")) return *std::move(missing);
     if (hooks.on_events) hooks.on_events(events);

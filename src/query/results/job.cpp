@@ -12,7 +12,7 @@
 namespace tidemark {
 namespace {
 
-/// The numbers of a risk, without its explanation; null where nothing was assessed.
+/// The numbers of a risk, without its explanation; null: not assessed.
 struct RiskNumbers {
   const std::optional<RiskAssessment>* risk = nullptr;
 };

@@ -86,17 +86,19 @@ class Node:
             self.processes.append(program)
             devices.append(
                 {
-                    "name": "NVIDIA H100 80GB HBM3", "uuid": f"GPU-{self.number}-{place}", "bus": place + 1,
+                    "name": "NVIDIA H100 80GB HBM3",
+                    "uuid": f"GPU-{self.number}-{place}",
+                    "bus": place + 1,
                     "memory": {"total": 80 * GIB, "used": int(gib * GIB)},
                     "processes": [{"pid": program.pid, "bytes": int(gib * GIB)}],
-                }  # fmt: skip
+                }
             )
         (self.at / "nvml.json").write_text(json.dumps({"driver": "580.1", "devices": devices}))
 
     def connect(self):
         self.holder = subprocess.Popen(["unshare", "--net", "sleep", "1000"])
-        own = os.readlink("/proc/self/ns/net")
-        wait_for("the namespace", lambda: os.readlink(f"/proc/{self.holder.pid}/ns/net") != own)
+        own = Path("/proc/self/ns/net").readlink()
+        wait_for("the namespace", lambda: Path(f"/proc/{self.holder.pid}/ns/net").readlink() != own)
         self.cable = f"cable{self.number}"
         self.address = f"10.77.0.{self.number}"
         ip("link", "add", self.cable, "type", "veth", "peer", "name", "eth0", "netns", str(self.holder.pid))
@@ -123,7 +125,7 @@ class Node:
             command = [shutil.which("nsenter"), "-t", str(self.holder.pid), "-n", *command]
         number = len(self.processes)
         out, errors = self.at / f"out{number}", self.at / f"errors{number}"
-        with open(out, "w") as stdout, open(errors, "w") as stderr:
+        with out.open("w") as stdout, errors.open("w") as stderr:
             process = subprocess.Popen(command, env=environment, stdout=stdout, stderr=stderr, stdin=subprocess.DEVNULL)
         process.out, process.errors = out, errors
         self.processes.append(process)

@@ -176,7 +176,6 @@ class ClusterTest(unittest.TestCase):
         second = self.start_worker(self.b)
         wait_for("the connection", lambda: "connected" in second.errors.read_text())
 
-
         time.sleep(3)
         report = self.finish(master)
         self.assertEqual(len([rank for rank in report["ranks"] if rank["node"] == "b"]), 2)
@@ -188,7 +187,6 @@ class ClusterTest(unittest.TestCase):
         self.wait_for_changes(master, ("joined", "a"))
         worker = self.start_worker(self.a)
         wait_for("the connection", lambda: "connected" in worker.errors.read_text())
-
 
         time.sleep(3)
         report = self.finish(master)
