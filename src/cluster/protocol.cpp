@@ -48,7 +48,7 @@ RankIdentity decode_identity(protozero::pbf_message<Identity> fields) {
         break;
       case Identity::role: {
         const auto role = fields.get_view();
-        identity.role = role.size() == 0 ? "" : clean_name({role.data(), role.size()});
+        identity.role = role.empty() ? "" : clean_name({role.data(), role.size()});
         break;
       }
       default:

@@ -19,7 +19,7 @@ class StateSender {
   /// able to ask, recovers.
   static constexpr std::uint64_t kFullEveryNs = 30'000'000'000;
 
-  StateSender(std::string node, std::uint64_t instance) : node_(clean_name(node)), instance_(instance) {}
+  StateSender(const std::string& node, std::uint64_t instance) : node_(clean_name(node)), instance_(instance) {}
 
   /// The next message. `elapsed_ns`: since the agent's start.
   [[nodiscard]] std::string next(const MonitorSnapshot& state, std::vector<RankIdentity> ranks,

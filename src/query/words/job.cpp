@@ -108,8 +108,10 @@ std::vector<std::string> job_notes(const JobReport& report) {
   for (const JobNode& node : report.nodes) {
     const std::string name = "node " + node.name;
     if (node.condition == NodeCondition::old) {
-      notes.push_back(fmt::format("{}: last heard {}{}", name, heard_text(node.age_seconds),
-                                  node.ranks == 0 ? "" : "; its " + counted(node.ranks, "rank") + " are left out"));
+      notes.push_back(fmt::format(
+          "{}: last heard {}{}", name, heard_text(node.age_seconds),
+          node.ranks == 0 ? ""
+                          : "; its " + counted(node.ranks, "rank") + (node.ranks == 1 ? " is" : " are") + " left out"));
     }
     if (node.has_rival) {
       notes.push_back(name + ": two agents send under this name; the later one counts. Stop one, or use --node NAME");
@@ -118,13 +120,13 @@ std::vector<std::string> job_notes(const JobReport& report) {
       notes.push_back(
           fmt::format("{}: {} refused, damaged or too many at a time", name, counted(node.refused, "message")));
     }
-    for (const std::string& problem : node.problems) notes.push_back(name + ": " + problem);
+    for (const std::string& problem : node.problems) notes.push_back(fmt::format("{}: {}", name, problem));
     for (const JobDevice& device : node.devices) {
-      if (!device.lost.empty()) notes.push_back(name + ": " + device.lost);
+      if (!device.lost.empty()) notes.push_back(fmt::format("{}: {}", name, device.lost));
     }
   }
   if (report.ranks.empty() && !report.nodes.empty()) {
-    notes.push_back(
+    notes.emplace_back(
         "no ranks: no process on a GPU has one from torchrun, srun or mpirun, and none is recorded with `tidemark "
         "run`");
   }

@@ -18,7 +18,7 @@ inline constexpr std::uint64_t kSecondNs = 1'000'000'000;
 
 class ScriptedNode {
  public:
-  ScriptedNode(std::string name, std::uint64_t instance) : sender_(std::move(name), instance) {
+  ScriptedNode(const std::string& name, std::uint64_t instance) : sender_(name, instance) {
     snapshot_.state.devices_known = true;
     snapshot_.state.began_wall_ns = 1'790'000'000'000'000'000;
     snapshot_.state.host.memory = {512 * kGiB, 400 * kGiB};
