@@ -20,10 +20,23 @@ pkg_check_modules(UTF8PROC REQUIRED IMPORTED_TARGET libutf8proc)
 pkg_check_modules(ELF REQUIRED IMPORTED_TARGET libelf)
 pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)
 pkg_check_modules(NCURSES REQUIRED ncursesw)
+pkg_check_modules(SSL REQUIRED IMPORTED_TARGET openssl)
 
 # Without the macros of its pkg-config file, which every compilation with glibc has anyway.
 add_library(ncursesw INTERFACE IMPORTED)
 target_link_libraries(ncursesw INTERFACE ${NCURSES_LINK_LIBRARIES})
+
+# Its CMake package and pkg-config file do not name what the archive needs. The portable build may lack it
+# (scripts/portable.sh).
+find_library(TIDEMARK_NATS nats)
+if(TIDEMARK_NATS)
+  find_path(TIDEMARK_NATS_INCLUDE_DIR nats/nats.h REQUIRED)
+  add_library(nats INTERFACE IMPORTED)
+  target_include_directories(nats SYSTEM INTERFACE ${TIDEMARK_NATS_INCLUDE_DIR})
+  target_link_libraries(nats INTERFACE ${TIDEMARK_NATS} PkgConfig::SSL)
+elseif(NOT TIDEMARK_PORTABLE)
+  message(FATAL_ERROR "nats.c is not installed (Debian: libnats-dev); scripts/setup.sh installs it")
+endif()
 
 # Only headers, without a CMake package.
 find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_builder.hpp REQUIRED)

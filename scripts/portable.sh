@@ -11,7 +11,7 @@ libraries=$portable_folder/usr/lib/$(uname -m)-linux-gnu
 # The compiler uses no folder of this machine; it gets the headers and archives of these packages, without shared libraries.
 gather_libraries() {
   local packages=(libbrotli-dev libcairo2-dev libcli11-dev libelf-dev libexpat1-dev libfmt-dev libfontconfig-dev libfreetype-dev
-    liblz4-dev liblzma-dev libncurses-dev libpixman-1-dev libpng-dev libprotozero-dev libsqlite3-dev libutf8proc-dev libzstd-dev nlohmann-json3-dev zlib1g-dev)
+    liblz4-dev liblzma-dev libncurses-dev libnats-dev libpixman-1-dev libpng-dev libprotozero-dev libsqlite3-dev libssl-dev libutf8proc-dev libzstd-dev nlohmann-json3-dev zlib1g-dev)
   packages+=("$(dpkg-query -W -f '${Depends}' libpython3-dev | grep -o '^libpython[0-9.]*-dev')")
   rm -rf "${portable_folder:?}"/{usr,licences}
   mkdir -p "$portable_folder/licences"
@@ -23,7 +23,8 @@ gather_libraries() {
   done
   cp "$portable_folder"/tools/lib/python3*/site-packages/ziglang/lib/libcxx/LICENSE.TXT "$portable_folder/licences/libc++"
 
-  # Python's is in a folder that compilers of other systems do not search.
+  # Python's and OpenSSL's are in a folder that compilers of other systems do not search.
+  mv "$portable_folder"/usr/include/*-linux-gnu/openssl/* "$portable_folder/usr/include/openssl/"
   mv "$portable_folder"/usr/include/*-linux-gnu/python3*/pyconfig.h "$portable_folder"/usr/include/python3*/
   # X11 and GLib are not linked, because they are only for windows.
   sed -i 's/^Requires.private:.*/Requires.private: pixman-1 fontconfig freetype2 libpng/' "$libraries/pkgconfig/cairo.pc"
@@ -69,6 +70,14 @@ compile_libraries() {
   echo '#include "eu-config.h"' >"$folder/lib/config.h"
   compile_archive elf "$folder"/libelf/*.c -- -I"$folder/libelf" -I"$folder/lib" -isystem "$portable_folder/usr/include" -D_GNU_SOURCE \
     -DHAVE_{CONFIG,ERR,ERROR,STDATOMIC}_H -DHAVE_VISIBILITY -DHAVE_DECL_{MEMPCPY,MEMRCHR,POWEROF2,RAWMEMCHR,REALLOCARRAY}
+
+  # Debian has no archive of it. Mirrors may lack its source; what needs it says so.
+  if folder=$(unpack_source n/nats.c/nats.c_3.4.1.orig.tar.gz a9b8a1509cbd5f4de27a0709fb61091e9118ee86ed76a69d983007bf62b13ccd); then
+    compile_archive nats "$folder"/src/*.c "$folder"/src/unix/*.c -- -I"$folder/src" -I"$folder/src/include" -isystem "$portable_folder/usr/include" \
+      -D_GNU_SOURCE -DLINUX -D_REENTRANT -DNATS_HAS_TLS -DNATS_USE_OPENSSL_1_1 -DNATS_FORCE_HOST_VERIFICATION
+  else
+    say "without a client of NATS: tidemark distributed of this build watches one machine only"
+  fi
 
   # Functions of a newer glibc that the archives use, and symbols of the program that they expect to be in.
   compile_archive newer "$PWD"/cmake/portable/*.c

@@ -19,7 +19,7 @@ cd "$(dirname "$0")/.."
 
 packages=(build-essential ca-certificates cmake ninja-build ccache pkg-config python3-dev
   libcli11-dev libfmt-dev nlohmann-json3-dev libzstd-dev liblz4-dev liblzma-dev zlib1g-dev libcairo2-dev libutf8proc-dev libelf-dev
-  libprotozero-dev libsqlite3-dev libncurses-dev)
+  libprotozero-dev libsqlite3-dev libncurses-dev libnats-dev libssl-dev)
 tests=(libgtest-dev libgmock-dev libbenchmark-dev librapidcheck-dev tmux)
 newest=false
 truth=false

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 #: Public name -> the module that defines it.
 EXPORTS: dict[str, str] = {
+    "DistributedMemoryMonitor": "tidemark.job_monitor",
     "FragmentationAnalyzer": "tidemark.monitors",
     "GPUMemoryProfiler": "tidemark.events",
     "GradientMonitor": "tidemark.model_analysis.gradients",
@@ -101,6 +102,7 @@ if TYPE_CHECKING:  # `from tidemark.module import name as name`, one line for ea
     from tidemark.debugger.training_profiler import debug_lora_training as debug_lora_training
     from tidemark.debugger.training_profiler import memory_profiled_training as memory_profiled_training
     from tidemark.events import GPUMemoryProfiler as GPUMemoryProfiler
+    from tidemark.job_monitor import DistributedMemoryMonitor as DistributedMemoryMonitor
     from tidemark.loading import OptimizedDataLoader as OptimizedDataLoader
     from tidemark.loading import PrefetchLoader as PrefetchLoader
     from tidemark.memory_manager import MemoryManager as MemoryManager

@@ -2625,6 +2625,194 @@ export interface FragmentReport {
   processes: WatchedProcess[];
 }
 
+/** The memory of all current ranks of one role. */
+export interface RankRole {
+  /** null: of ranks without one */
+  role: string | null;
+  rank_count: number;
+  /** of these, whose memory is known */
+  known_count: number;
+  measure: "used" | "reserved" | "allocated";
+  min_bytes: number | null;
+  median_bytes: number | null;
+  max_bytes: number | null;
+  min_rank: number | null;
+  max_rank: number | null;
+}
+
+/** A part of a rank's memory, compared with the median of its peers. */
+export interface PartDifference {
+  part: "category" | "unused" | "outside_allocator" | "allocated";
+  category: "parameter" | "buffer" | "gradient" | "per_sample_gradient" | "optimizer_state" | "activation" | "input" | "temporary" | "workspace" | "copy" | "unknown" | null;
+  difference_bytes: number;
+  /** a clause */
+  text: string;
+}
+
+/** A rank whose memory differs from that of its peers, the other ranks of its role. */
+export interface RankOutlier {
+  /** null: the process has none */
+  rank: number | null;
+  node: string | null;
+  pid: number | null;
+  measure: "used" | "reserved" | "allocated";
+  bytes: number;
+  peer_median_bytes: number;
+  peer_count: number;
+  /** what explains it, largest first; at most three. Empty: unknown */
+  reasons: PartDifference[];
+}
+
+/** A rank whose steps take longer than those of its role. */
+export interface Straggler {
+  /** null: the process has none */
+  rank: number | null;
+  node: string | null;
+  pid: number | null;
+  step_seconds: number;
+  median_seconds: number;
+}
+
+/** The job as a whole; risk, roles, outliers and stragglers are of nodes whose state is current. */
+export interface Job {
+  name: string;
+  /** a sentence */
+  verdict: string;
+  /** null: not assessed */
+  risk_level: "low" | "medium" | "high" | "critical" | null;
+  /** how often such assessments were right on labelled runs */
+  confidence: number | null;
+  /** of the running peak */
+  growth_rate_mb_per_sec: number | null;
+  /** null: it is not reached */
+  seconds_to_limit: ForecastInterval | null;
+  /** null also where steps are not known */
+  steps_to_limit: ForecastInterval | null;
+  /** whose memory decides the risk; null: no rank's */
+  deciding_rank: number | null;
+  /** where that memory is */
+  deciding_node: string | null;
+  /** its key; null: the host */
+  deciding_device: string | null;
+  node_count: number;
+  current_node_count: number;
+  rank_count: number;
+  /** as all ranks say */
+  world_size: number | null;
+  roles: RankRole[];
+  /** largest difference first */
+  outliers: RankOutlier[];
+  /** the median of the ranks */
+  step_seconds: number | null;
+  /** slowest first */
+  stragglers: Straggler[];
+}
+
+/** A device of a node, or its host. */
+export interface JobDevice {
+  /** its key; null: the host */
+  device: string | null;
+  name: string | null;
+  /** why nothing more comes of it */
+  lost: string | null;
+  total_bytes: number | null;
+  /** by all processes */
+  used_bytes: number | null;
+  /** since its agent was started */
+  peak_bytes: number | null;
+  /** what programs can have of it */
+  limit_bytes: number | null;
+  /** null: not assessed */
+  risk_level: "low" | "medium" | "high" | "critical" | null;
+  /** how often such assessments were right on labelled runs */
+  confidence: number | null;
+  /** of the running peak */
+  growth_rate_mb_per_sec: number | null;
+  /** null: it is not reached */
+  seconds_to_limit: ForecastInterval | null;
+  /** null also where steps are not known */
+  steps_to_limit: ForecastInterval | null;
+}
+
+/** A machine of the job. */
+export interface JobNode {
+  node: string;
+  /** old: not heard for a while; left: its agent was stopped */
+  condition: "current" | "old" | "left";
+  /** of its state */
+  age_seconds: number;
+  rank_count: number;
+  devices: JobDevice[];
+  host: JobDevice;
+  /** another agent sends under the same name */
+  has_rival: boolean;
+  /** drivers that do not work: sentences */
+  problems: string[];
+  message_count: number;
+  lost_message_count: number;
+  /** duplicates, and late ones */
+  repeated_message_count: number;
+  /** damaged, or too many at a time */
+  refused_message_count: number;
+}
+
+/** A process that runs the job's program, with its memory on the device that it uses most. */
+export interface JobRank {
+  /** null: the process has none */
+  rank: number | null;
+  node: string;
+  /** TIDEMARK_ROLE of its environment, else torchrun's role */
+  role: string | null;
+  local_rank: number | null;
+  world_size: number | null;
+  pid: number;
+  process: string | null;
+  /** false: its node is old or has left; the values are the latest ones */
+  current: boolean;
+  /** its key; null: none */
+  device: string | null;
+  /** null: the process is not recorded */
+  allocated_bytes: number | null;
+  reserved_bytes: number | null;
+  /** of the device, by the driver; on a machine without GPUs its resident memory */
+  used_bytes: number | null;
+  /** on the node's other devices */
+  other_devices_bytes: number | null;
+  /** what it has and what is free, as long as others take no more */
+  limit_bytes: number | null;
+  /** null: not assessed */
+  risk_level: "low" | "medium" | "high" | "critical" | null;
+  /** how often such assessments were right on labelled runs */
+  confidence: number | null;
+  /** of the running peak */
+  growth_rate_mb_per_sec: number | null;
+  /** null: it is not reached */
+  seconds_to_limit: ForecastInterval | null;
+  /** null also where steps are not known */
+  steps_to_limit: ForecastInterval | null;
+  /** training steps since its agent was started */
+  step_count: number | null;
+  /** over the last two minutes */
+  step_seconds: number | null;
+}
+
+/** The memory of a job on several machines. */
+export interface JobReport {
+  /** UTC */
+  timestamp: string;
+  command: "distributed";
+  started: string;
+  duration_seconds: number;
+  ended_by: "duration" | "interrupted" | "process_ended" | "stopped" | "not_yet";
+  /** what was not seen and why: sentences */
+  notes: string[];
+  job: Job;
+  /** by name */
+  nodes: JobNode[];
+  /** by rank */
+  ranks: JobRank[];
+}
+
 /** A process on a device. Times are Unix times. */
 export interface HistoryProcess {
   pid: number;
@@ -3006,6 +3194,7 @@ export interface Documents {
   "oom": OomReport;
   "leak": LeakReport;
   "fragment": FragmentReport;
+  "distributed": JobReport;
   "history": History;
   "devices": Devices;
   "doctor": Doctor;

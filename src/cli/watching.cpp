@@ -1,9 +1,6 @@
 #include "cli/watching.h"
 
 #include <fmt/format.h>
-#include <poll.h>
-#include <signal.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,14 +9,14 @@
 #include <filesystem>
 #include <utility>
 
-#include "base/scoped_fd.h"
 #include "base/standard_streams.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/ending_signals.h"
+#include "cli/progress_line.h"
 #include "cli/reading.h"
 #include "monitor/job_finder.h"
 #include "query/words/monitors.h"
-#include "query/words/printable.h"
 #include "report/chart/chart.h"
 #include "report/common/terminal.h"
 
@@ -27,53 +24,11 @@ namespace tidemark::cli {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using namespace std::chrono_literals;
 
 constexpr double kMaxDuration = 10.0 * 365 * 86400;
-constexpr std::chrono::nanoseconds kScreen = 500ms;
-
-/// During its lifetime, signals that end a command do not end this one. Created before threads are started, so that
-/// none of them receives one.
-class EndingSignals {
- public:
-  EndingSignals() {
-    ::sigemptyset(&ending_);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&ending_, signal);
-    ::pthread_sigmask(SIG_BLOCK, &ending_, &before_);
-    fd_ = ScopedFd(::signalfd(-1, &ending_, SFD_CLOEXEC | SFD_NONBLOCK));
-  }
-  ~EndingSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  EndingSignals(const EndingSignals&) = delete;
-  EndingSignals& operator=(const EndingSignals&) = delete;
-
-  /// The signal when one has come; until then at most until `time`.
-  [[nodiscard]] std::optional<signalfd_siginfo> wait_until(Clock::time_point time) const {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(time - Clock::now());
-    pollfd watched{fd_.get(), POLLIN, 0};
-    const int ready = ::poll(&watched, 1, static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 60'000)));
-    signalfd_siginfo info{};
-    const bool came = ready > 0 && ::read(fd_.get(), &info, sizeof(info)) == static_cast<ssize_t>(sizeof(info));
-    return came ? std::optional(info) : std::nullopt;
-  }
-
- private:
-  sigset_t ending_{};
-  sigset_t before_{};
-  ScopedFd fd_;
-};
 
 OptionNames option_names() {
   return {.interval = "--interval", .threshold = "--threshold", .leak_threshold = "--threshold"};
-}
-
-std::string plot_path(const std::string& output) {
-  return std::filesystem::path(output).replace_extension(".png").string();
-}
-
-/// Whether the file can be written, before hours of watching are lost.
-Result<void> check_writable(const std::string& path) {
-  const auto file = OutputFile::create(path);
-  return file ? Result<void>() : file.error();
 }
 
 std::optional<std::int64_t> pid_of(const std::string& text) {
@@ -81,35 +36,11 @@ std::optional<std::int64_t> pid_of(const std::string& text) {
   return pid && *pid > 0 ? pid : std::nullopt;
 }
 
-Result<void> check_outputs(const WatchOptions& options) {
-  if (options.output.empty() && options.plot) {
-    return Error{"--plot: the picture is written beside the report; name that with --output FILE.json"};
-  }
-  if (options.output.empty()) return {};
-  if (auto status = check_writable(options.output); !status) return status;
-  return options.plot ? check_writable(plot_path(options.output)) : Result<void>();
+/// Whether the file can be written, before hours of watching are lost.
+Result<void> check_writable(const std::string& path) {
+  const auto file = OutputFile::create(path);
+  return file ? Result<void>() : file.error();
 }
-
-/// One line on a terminal, which is erased at the end.
-class ProgressLine {
- public:
-  ProgressLine() : columns_(::isatty(STDERR_FILENO) == 0 ? 0 : terminal_width(STDERR_FILENO).value_or(80)) {}
-  ~ProgressLine() {
-    if (columns_ > 0) write_stderr({"\r\x1b[K"});
-  }
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
-
-  void show(const MachineState& state, std::optional<double> duration_seconds) {
-    if (columns_ == 0 || Clock::now() < next_) return;
-    next_ = Clock::now() + kScreen;
-    write_stderr({"\r", fit(watch_progress(state, duration_seconds), columns_ - 1), "\x1b[K"});
-  }
-
- private:
-  std::size_t columns_;
-  Clock::time_point next_;
-};
 
 }  // namespace
 
@@ -123,6 +54,19 @@ void add_watched(CommandLine& app, WatchOptions& options) {
       ->all_that_follow()
       ->type_name("DEVICE...")
       ->show_default("all GPUs; cpu where there is none");
+}
+
+std::string plot_path(const std::string& output) {
+  return std::filesystem::path(output).replace_extension(".png").string();
+}
+
+Result<void> check_outputs(const std::string& output, bool plot) {
+  if (output.empty() && plot) {
+    return Error{"--plot: the picture is written beside the report; name that with --output FILE.json"};
+  }
+  if (output.empty()) return {};
+  if (auto status = check_writable(output); !status) return status;
+  return plot ? check_writable(plot_path(output)) : Result<void>();
 }
 
 Result<EngineOptions> engine_options(const WatchOptions& options) {
@@ -168,7 +112,7 @@ SlidingWindow::Limits window_of(const WatchOptions& options) {
 
 Result<void> watch(const WatchOptions& options, EngineOptions engine_options, const WatchHooks& hooks) {
   if (auto status = check(engine_options, option_names()); !status) return status.error();
-  if (auto status = check_outputs(options); !status) return status.error();
+  if (auto status = check_outputs(options.output, options.plot); !status) return status.error();
   const EndingSignals signals;
   const auto outputs = MonitorOutputs::start(options.outputs);
   if (!outputs) return outputs.error();
@@ -185,14 +129,14 @@ Result<void> watch(const WatchOptions& options, EngineOptions engine_options, co
       duration ? Clock::now() + std::chrono::nanoseconds(std::llround(std::min(*duration, kMaxDuration) * 1e9))
                : Clock::time_point::max();
   while (engine.end() == WatchEnd::not_yet) {
-    progress.show(engine.state(), duration);
+    progress.show([&] { return watch_progress(engine.state(), duration); });
     const bool begins = engine.state().is_starting();  // a report is of one answer at least
     const auto signal = signals.wait_until(begins ? engine.next_tick() : std::min(end, engine.next_tick()));
     const std::vector<MonitorEvent>& events = engine.tick();
     if (auto missing = missing_device(engine.state(), "--devices")) return *std::move(missing);
     if (hooks.on_events) hooks.on_events(events);
     (*outputs)->update(engine.state(), events, recorded);
-    if (signal && hooks.on_signal) hooks.on_signal(static_cast<int>(signal->ssi_signo), signal->ssi_code == SI_KERNEL);
+    if (signal && hooks.on_signal) hooks.on_signal(signal->number, signal->from_terminal);
     if (signal) {
       engine.set_end(WatchEnd::interrupted);
     } else if (hooks.has_ended && hooks.has_ended()) {

@@ -59,6 +59,11 @@ Result<EngineOptions> engine_options(const WatchOptions& options);
 /// cannot be monitored or written.
 Result<void> watch(const WatchOptions& options, EngineOptions engine, const WatchHooks& hooks);
 
+/// The path of the picture beside a report.
+[[nodiscard]] std::string plot_path(const std::string& output);
+/// Whether the files can be written, before hours of watching are lost. `output` empty: none.
+Result<void> check_outputs(const std::string& output, bool plot);
+
 /// Formats of one report.
 struct WrittenReport {
   std::function<std::string(const Terminal&)> text;

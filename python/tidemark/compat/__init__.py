@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 #: Name -> the module that defines it.
 _EXPORTS: dict[str, str] = {
+    "DistributedMemoryMonitor": "tidemark.job_monitor",
     "FragmentationAnalyzer": "tidemark.monitors",
     "GPUMemoryProfiler": "tidemark.events",
     "MemoryDebugger": "tidemark.debugger.memory_debugger",
@@ -50,6 +51,7 @@ if TYPE_CHECKING:
     from tidemark.debugger.training_profiler import debug_memory_with_different_configs as debug_memory_with_different_configs
     from tidemark.debugger.training_profiler import memory_profiled_training as memory_profiled_training
     from tidemark.events import GPUMemoryProfiler as GPUMemoryProfiler
+    from tidemark.job_monitor import DistributedMemoryMonitor as DistributedMemoryMonitor
     from tidemark.loading import OptimizedDataLoader as OptimizedDataLoader
     from tidemark.loading import PrefetchLoader as PrefetchLoader
     from tidemark.memory_manager import MemoryManager as MemoryManager

@@ -8,24 +8,10 @@
 #include <set>
 #include <utility>
 
+#include "analyze/usage/outliers.h"
+
 namespace tidemark {
 namespace {
-
-constexpr double kMinRankShare = 0.05;   // of the median
-constexpr double kDeviations = 3;        // scaled MADs
-constexpr double kNormalScale = 1.4826;  // of the MAD, to estimate a standard deviation
-
-std::uint64_t median_peak(std::vector<std::uint64_t> values) {
-  std::sort(values.begin(), values.end());
-  const std::uint64_t upper = values[values.size() / 2];
-  if (values.size() % 2 == 1) return upper;
-  const std::uint64_t lower = values[values.size() / 2 - 1];
-  return lower + (upper - lower) / 2;
-}
-
-std::uint64_t gap_between(std::uint64_t left, std::uint64_t right) {
-  return left < right ? right - left : left - right;
-}
 
 // Host and pid: a pid is only unique on one machine.
 using Process = std::pair<std::string, std::int64_t>;
@@ -77,11 +63,9 @@ class RankComparer {
       }
     }
     group.count = peaks.size();
-    group.median_bytes = median_peak(peaks);
-    for (std::uint64_t& peak : peaks) peak = gap_between(peak, group.median_bytes);
-    const double deviation = kDeviations * kNormalScale * static_cast<double>(median_peak(peaks));
-    const double least = kMinRankShare * static_cast<double>(group.median_bytes);
-    group.limit_bytes = static_cast<std::uint64_t>(std::max(deviation, least));
+    const OutlierLimit outliers = outlier_limit(peaks);
+    group.median_bytes = outliers.median;
+    group.limit_bytes = outliers.limit;
     result_.groups.push_back(group);
   }
 

@@ -60,9 +60,7 @@ struct RankComparison {
 
 [[nodiscard]] RankRow rank_row(std::size_t index, const Summary& summary);
 
-/// An outlier's peak differs from the median of its group by more than 5% of it, and by more than three scaled median
-/// absolute deviations (MAD * 1.4826), the conservative choice of Leys et al. 2013, doi:10.1016/j.jesp.2013.03.013.
-/// See also RankGroup::has_outliers().
+/// Outliers are those of OutlierLimit; see also RankGroup::has_outliers().
 [[nodiscard]] RankComparison compare_ranks(std::vector<RankRow> rows);
 
 /// The summaries of several processes.

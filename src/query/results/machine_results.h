@@ -4,6 +4,7 @@
 
 #include <string>
 
+#include "cluster/job_report.h"
 #include "collect/machine/inventory.h"
 #include "doctor/diagnosis.h"
 #include "inprocess/performance/performance_report.h"
@@ -22,6 +23,7 @@ template <typename Visitor> void describe(Visitor& v, const OomReport& report);
 template <typename Visitor> void describe(Visitor& v, const LeakReport& report);
 template <typename Visitor> void describe(Visitor& v, const FragmentReport& report);
 template <typename Visitor> void describe(Visitor& v, const RiskChange& change);
+template <typename Visitor> void describe(Visitor& v, const JobReport& report);
 template <typename Visitor> void describe(Visitor& v, const History& history);
 template <typename Visitor> void describe(Visitor& v, const PerformanceReport& report);
 template <typename Visitor> void describe(Visitor& v, const ModelFacts& facts);

@@ -26,6 +26,7 @@
 #include "analyze/usage/table.h"
 #include "analyze/usage/temporary.h"
 #include "analyze/usage/tree.h"
+#include "cluster/job_report.h"
 #include "doctor/diagnosis.h"
 #include "model/model_facts.h"
 #include "monitor/watch_reports.h"
@@ -101,6 +102,8 @@ namespace tidemark {
 [[nodiscard]] std::string to_text(const OomReport& report, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const LeakReport& report, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const FragmentReport& report, const Terminal& terminal);
+
+[[nodiscard]] std::string to_text(const JobReport& report, const Terminal& terminal);
 
 [[nodiscard]] std::string to_text(const History& history, const Terminal& terminal);
 

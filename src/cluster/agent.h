@@ -1,0 +1,69 @@
+// The agent of a node: sends the state of its machine's monitor to the job's coordinator.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/result.h"
+#include "cluster/bus.h"
+#include "cluster/rank_identity.h"
+#include "cluster/state_sender.h"
+#include "monitor/engine.h"
+
+namespace tidemark {
+
+/// The name of this machine (gethostname).
+[[nodiscard]] std::string own_node_name();
+
+/// Makes the messages of this machine, at most one a second. One thread at a time.
+class AgentMessages {
+ public:
+  static constexpr std::chrono::milliseconds kEvery{1000};
+
+  /// `node`: its name in the job.
+  explicit AgentMessages(const std::string& node);
+
+  /// Whether the next one is due.
+  [[nodiscard]] bool due() const;
+  [[nodiscard]] std::string next(const MonitorEngine& engine);
+  [[nodiscard]] std::string leave();
+  /// See StateSender.
+  void send_full_next() { sender_.send_full_next(); }
+  [[nodiscard]] const StateSender& sender() const { return sender_; }
+
+ private:
+  [[nodiscard]] std::uint64_t elapsed_ns() const;
+
+  StateSender sender_;
+  RankIdentities identities_;
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  std::chrono::steady_clock::time_point next_ = began_;
+};
+
+/// Sends them over a connection. One thread at a time; no call waits for the network.
+class Agent {
+ public:
+  static Result<std::unique_ptr<Agent>> start(const BusOptions& server, const std::string& job,
+                                              const std::string& node);
+  /// Tells the coordinator that the node leaves, if it can be reached within half a second.
+  ~Agent();
+  Agent(const Agent&) = delete;
+  Agent& operator=(const Agent&) = delete;
+
+  /// Call it after each tick of the engine.
+  void update(const MonitorEngine& engine);
+  [[nodiscard]] bool is_connected() const { return bus_->is_connected(); }
+  /// As Bus::problem().
+  [[nodiscard]] std::string problem() const { return bus_->problem(); }
+
+ private:
+  Agent(std::unique_ptr<Bus> bus, const std::string& job, const std::string& node);
+
+  std::unique_ptr<Bus> bus_;
+  AgentMessages messages_;
+  std::string subject_;
+};
+
+}  // namespace tidemark
