@@ -341,7 +341,7 @@ std::function<int()> setup_distributed(CommandLine& app) {
   app.add_option("--state", options->state,
                  "Folder of the job's key and of the server's files; only its owner can read it")
       ->type_name("DIR")
-      ->show_default("~/.local/state/tidemark/jobs/NAME");
+      ->show_default("below ~/.local/state");
   app.add_option("--token-file", options->token_file, "File of the job's key; or TIDEMARK_JOB_TOKEN")
       ->type_name("FILE")
       ->show_default("key in --state");
@@ -357,7 +357,7 @@ std::function<int()> setup_distributed(CommandLine& app) {
       "  tidemark distributed                                      # the ranks of this machine\n"
       "  tidemark distributed --role master --duration 600 --output report.json\n"
       "  tidemark distributed --role worker --master-host node0\n"
-      "  srun --ntasks-per-node=1 tidemark distributed --role worker --master-host $(hostname)\n"
+      "  srun --ntasks-per-node=1 tidemark distributed --role worker --master-host n0\n"
       "  tidemark distributed --role master --nats tls://nats.example.org:4222 --creds job.creds"));
   return [options, &app] {
     options->duration_given = app.given("--duration");

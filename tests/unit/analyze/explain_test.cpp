@@ -477,8 +477,12 @@ TEST(ExplainRecording, OtherProcessesAreThoseOfTheList) {
       explained({process(ProcessKind::recorded, 5900 * kMiB), process(ProcessKind::other, 100 * kMiB)});
   EXPECT_EQ(small.cause, OomCause::demand) << "less than half of the missing memory";
   const Explained hidden = explained({process(ProcessKind::other_namespace, 6000 * kMiB)});
-  EXPECT_EQ(hidden.other_processes, std::nullopt) << "it may be the recorded process";
-  EXPECT_EQ(hidden.cause, OomCause::other_process);
+  EXPECT_EQ(hidden.other_processes, 0U) << "the only process of a container that holds enough is the recorded one";
+  EXPECT_EQ(hidden.cause, OomCause::demand);
+  const Explained ambiguous = explained(
+      {process(ProcessKind::other_namespace, 5500 * kMiB), process(ProcessKind::other_namespace, 5400 * kMiB)});
+  EXPECT_EQ(ambiguous.other_processes, std::nullopt) << "either may be";
+  EXPECT_EQ(ambiguous.cause, OomCause::other_process);
 }
 
 // Three requests at three places, latest first: each uses the last sample before it with used bytes, and PyTorch's
