@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "analyze/usage/outliers.h"
+#include "base/arithmetic.h"
 #include "base/units.h"
 
 namespace tidemark {
@@ -286,7 +287,7 @@ std::vector<PartDifference> explain(const JobReport& report, std::size_t outlier
       if (const auto bytes = bytes_of(report.ranks[peer], part)) others.push_back(*bytes);
     }
     if (!own || others.empty()) continue;
-    const auto more = static_cast<std::int64_t>(*own) - static_cast<std::int64_t>(median_of(std::move(others)));
+    const std::int64_t more = saturating_change(median_of(std::move(others)), *own);
     if ((more > 0) == (difference > 0) && std::abs(static_cast<double>(more)) >= least) {
       found.push_back({part.part, part.category, more});
     }
@@ -316,8 +317,7 @@ void add_outliers(JobReport& report, const Members& members, RankMeasure measure
     peers.erase(peers.begin() + static_cast<std::ptrdiff_t>(n));
     others.erase(others.begin() + static_cast<std::ptrdiff_t>(n));
     RankOutlier outlier{known[n], measure, values[n], median_of(std::move(others)), peers.size(), {}};
-    const auto difference =
-        static_cast<std::int64_t>(outlier.bytes) - static_cast<std::int64_t>(outlier.peer_median_bytes);
+    const std::int64_t difference = saturating_change(outlier.peer_median_bytes, outlier.bytes);
     outlier.parts = explain(report, known[n], peers, measure, difference);
     report.outliers.push_back(std::move(outlier));
   }

@@ -25,7 +25,8 @@ OutlierLimit outlier_limit(const std::vector<std::uint64_t>& values) {
   for (std::uint64_t& value : gaps) value = gap_between(value, median);
   const double deviation = kDeviations * kNormalScale * static_cast<double>(median_of(gaps));
   const double least = kMinRankShare * static_cast<double>(median);
-  return {values.size(), median, static_cast<std::uint64_t>(std::max(deviation, least))};
+  constexpr double kMost = 0x1p63;  // the values may come from other machines
+  return {values.size(), median, static_cast<std::uint64_t>(std::min(std::max(deviation, least), kMost))};
 }
 
 }  // namespace tidemark
