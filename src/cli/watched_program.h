@@ -24,6 +24,8 @@ class WatchedProgram {
   void pass_on(int signal, bool from_terminal) const;
   /// Waits for its end. Returns its exit code, as a shell does for a program that a signal has ended.
   [[nodiscard]] int wait();
+  /// Whether wait()'s result says that the program could not be executed, as a shell does.
+  [[nodiscard]] static bool has_not_started(int exit_code) { return exit_code == 126 || exit_code == 127; }
 
  private:
   pid_t pid_ = 0;

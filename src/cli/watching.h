@@ -96,6 +96,7 @@ int watch_and_report(const WatchOptions& options, EngineOptions engine, Report (
   }
   const auto status = watch(options, engine, hooks);
   const int exit_code = options.program.empty() ? kOk : program.wait();
+  if (WatchedProgram::has_not_started(exit_code)) return exit_code;  // tidemark run has said why
   const int written = status ? write_reports(options, *report) : fail(status.error().message);
   return exit_code != kOk ? exit_code : written;
 }

@@ -158,9 +158,12 @@ class Prompt {
 
   // Growth takes longer to see than the one answer of this view.
   void show_next() {
-    const Content content = session_.content();
-    if (content.recorded.empty()) return;
-    print(next_command(fmt::format("tidemark leak --enable-tracking --pid {}", content.recorded.front().pid),
+    const auto& processes = session_.content().machine.processes;
+    const auto job = std::find_if(processes.begin(), processes.end(), [](const WatchedProcess& process) {
+      return process.kind == ProcessKind::job && !process.ended;
+    });
+    if (job == processes.end()) return;
+    print(next_command(fmt::format("tidemark leak --enable-tracking --pid {}", job->pid),
                        "whether its memory grows, and what holds it", Terminal()));
   }
 

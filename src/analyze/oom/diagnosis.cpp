@@ -89,9 +89,12 @@ std::uint64_t demand(const OomFailure& failure) {
                           : 0;
 }
 
-// Whether the request would have fitted if all cached memory had been usable for it.
+// Whether the request would have fitted if all cached memory had been usable for it. A remainder of the cache that any
+// program has does not count.
 bool cached_would_do(const OomFailure& failure) {
-  if (failure.cached.value_or(0) == 0) return false;
+  constexpr std::uint64_t kOrdinaryPart = 50;  // of reserved memory
+  const std::uint64_t cached = failure.cached.value_or(0);
+  if (cached == 0 || cached < failure.reserved.value_or(0) / kOrdinaryPart) return false;
   switch (failure.refused_by) {
     case OomRefusedBy::device:
       return saturating_add(*failure.cached, *failure.device_free) >= failure.request.bytes;

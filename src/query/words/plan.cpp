@@ -105,6 +105,12 @@ std::vector<std::string> uncertainties(const Plan& plan) {
   if (facts.interrupted) {
     found.push_back(fmt::format("The program was interrupted after {}.", steps_text(plan)));
   }
+  if (facts.stopped) {
+    found.push_back(
+        fmt::format("The program was ended after {}: what follows, such as an evaluation, is not in the figures; "
+                    "--steps 0 plans it.",
+                    steps_text(plan)));
+  }
   if (plan.steps == 1 && !plan.steps_by_marks) {
     found.emplace_back(
         "In the first training step some optimizers allocate their state only at its end; the second may take "

@@ -71,6 +71,12 @@ std::string effect_of(const OomFix& fix) {
   }
 }
 
+// Memory that no later computation reads.
+bool is_kept_by_mistake(AdviceKind kind) {
+  return kind == AdviceKind::inference_with_autograd || kind == AdviceKind::retained_graph ||
+         kind == AdviceKind::failed_call;
+}
+
 RankedFix fix_of(const OomAdvice& advice) {
   constexpr std::size_t kPlaceWidth = 60;
   return {advice_change_at(advice, kPlaceWidth), "saves " + saving_text(advice)};
@@ -94,8 +100,11 @@ std::vector<RankedFix> ranked_fixes(const OomFailure& failure) {
   for (const OomFix& fix : others) {
     if (fix.kind == OomFixKind::stop_leak) add(fix);
   }
-  for (const OomAdvice& advice : failure.advice) {
-    if (advice.suffices == true) fixes.push_back(fix_of(advice));
+  // What a program keeps by mistake grows with each call: freeing something else is enough for this request only.
+  for (const bool by_mistake : {true, false}) {
+    for (const OomAdvice& advice : failure.advice) {
+      if (advice.suffices == true && is_kept_by_mistake(advice.kind) == by_mistake) fixes.push_back(fix_of(advice));
+    }
   }
   for (const OomFix& fix : others) {
     if (fix.kind != OomFixKind::stop_leak) add(fix);
@@ -106,7 +115,10 @@ std::vector<RankedFix> ranked_fixes(const OomFailure& failure) {
 
 std::string fixes_title(const OomFailure& failure, std::size_t count) {
   const char* const fixes = count == 1 ? "Fix" : "Fixes";
-  const bool whole_step = failure.step_count > 1;
+  // An evaluation goes on after the failed request, whatever the steps before it needed.
+  const bool in_evaluation = std::ranges::any_of(
+      failure.advice, [](const OomAdvice& advice) { return advice.kind == AdviceKind::inference_with_autograd; });
+  const bool whole_step = failure.step_count > 1 && !in_evaluation;
   if (whole_step || failure.device.type == DeviceType::cpu)
     return fmt::format("{} that would have been enough:", fixes);
   return fmt::format("{} for this request (later requests of the step may still fail):", fixes);

@@ -87,7 +87,10 @@ std::string found_text(const Leaks& leaks) {
 // does not return it.
 std::string usual_holder(const LeakSite* site) {
   const auto modules = site == nullptr ? 0 : std::ranges::count_if(site->stack.frames, &FrameName::is_module);
-  if (modules < 2 || !site->stack.module) return "a list, dictionary or cache that this code adds to";
+  if (modules < 2 || !site->stack.module) {
+    return "a list, dictionary or cache that this code adds to, or the autograd graph of a tensor that is kept "
+           "(keep .detach() or .item() of it)";
+  }
   return fmt::format("a forward hook of {}, or a list in the code of the model",
                      printable(site->stack.frames[*site->stack.module].function));
 }

@@ -47,11 +47,13 @@ std::string fitting_changes_text(const PlanNeed& need, const Terminal& terminal)
   }
   if (lines.empty()) {
     constexpr double kLeastShare = 0.02;
-    const std::string none = "No fix was found: no option of the program for its batch or for checkpointing is enough";
-    if (need.batch_share.value_or(0) < kLeastShare || *need.batch_share >= 1) return none + ".\n";
-    return fmt::format(
-        "{};\na batch of ~{:.0f}% of this one fits, if activations are in proportion to it (estimated).\n", none,
-        std::floor(*need.batch_share * 100));
+    if (need.batch_share.value_or(0) >= kLeastShare && *need.batch_share < 1) {
+      return fmt::format(
+          "Fix, estimated: a batch of ~{:.0f}% of this one, if activations are in proportion to it (no planned "
+          "change of the command is enough)\n",
+          std::floor(*need.batch_share * 100));
+    }
+    return "No fix was found: no option of the program for its batch or for checkpointing is enough.\n";
   }
   if (lines.size() > kMaxChanges) lines.resize(kMaxChanges);
   std::string text = paint(terminal, Tone::heading, lines.size() == 1 ? "Fix that is enough:" : "Fixes, each enough:");

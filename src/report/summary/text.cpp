@@ -265,12 +265,11 @@ std::string unused_text(const Summary& summary, const Terminal& terminal) {
   if (most == summary.devices.end() || !is_largely_unused(*most)) return "";
   const bool is_expandable =
       summary.recording.allocator_settings.value_or("").find("expandable_segments:True") != std::string::npos;
-  return paint(
-             terminal, Tone::warning,
-             fmt::format("Fragmentation: at least {} of {} reserved on {} was unused at all times{}",
-                         format_bytes(unused_bytes(*most)), format_bytes(*most->totals.peak_reserved_bytes),
-                         to_string(most->totals.device),
-                         is_expandable ? "" : "; PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True often prevents it")) +
+  return paint(terminal, Tone::warning,
+               fmt::format(
+                   "Fragmentation: at least {} of {} reserved on {} stayed unused{}", format_bytes(unused_bytes(*most)),
+                   format_bytes(*most->totals.peak_reserved_bytes), to_string(most->totals.device),
+                   is_expandable ? "" : "; PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True often prevents it")) +
          "\n";
 }
 
