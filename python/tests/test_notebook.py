@@ -63,6 +63,30 @@ with __import__("tidemark").record(RUN):
     assert html.startswith("<pre>Leak: 1 call site grows by 16.0 KiB per step") and "Fix: " in html.split("</pre>")[0]
 
 
+def test_what_holds_a_leak_is_named_in_its_process() -> None:
+    code = """
+from IPython.core.interactiveshell import InteractiveShell
+shell = InteractiveShell.instance()
+for cell in ("import torch, collections", "%load_ext tidemark", '''%%tidemark
+model = torch.nn.Linear(64, 64)
+optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
+history = collections.deque()
+for _ in range(40):
+    optimizer.zero_grad()
+    out = model(torch.ones(512, 64))
+    out.sum().backward()
+    optimizer.step()
+    history.append(out)
+'''):
+    shell.run_cell(cell, store_history=True)
+"""
+    done = script(code)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0] == "Leak: 1 call site grows by 128.0 KiB per step" and "In[3]:7" in lines[1]
+    assert lines[3] == "  held by __main__.history (5.0 MiB in 40 tensors)"
+
+
 # The example's: In[3] has 3 x 4 MiB from line 3 of In[2], and 16 MiB of its own on its line 3.
 EXAMPLE = Path(__file__).parents[2] / "examples" / "recording.ipynb"
 CELLS = [

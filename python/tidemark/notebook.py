@@ -146,7 +146,7 @@ class _Magic:
         from IPython.display import display
 
         if recording.files:
-            display(RecordedCell(recording.files[0].path))  # type: ignore[no-untyped-call, unused-ignore]
+            display(RecordedCell(recording.files[0].path, in_process=True))  # type: ignore[no-untyped-call, unused-ignore]
 
 
 def _remove(folder: Path, owner: int) -> None:

@@ -13,32 +13,72 @@ from tidemark._sizes import bytes_text
 
 if TYPE_CHECKING:
     from tidemark.reading.results.summary import SummaryDevice
+    from tidemark.reading.run import Run
 
 MOST_ROWS = 10
+_SEARCHED = 64  # live storages, the largest
+_MANY = 3  # tensors of a container that grows
 
 
 class RecordedCell:
-    """A recording for display in IPython: HTML in a browser, the summary as text elsewhere."""
+    """A recording for display in IPython: HTML in a browser, the summary as text elsewhere.
 
-    def __init__(self, path: str) -> None:
+    ``in_process``: it was made in this process just now, so that what holds its leak can be found.
+    """
+
+    def __init__(self, path: str, in_process: bool = False) -> None:
         from tidemark.reading.run import read
 
         self.path = path
         self._run = read(path, progress=False)
+        self._holder = _holder_of_leak(self._run) if in_process else None
 
     def __repr__(self) -> str:
-        return str(self._run.summary())
+        return self._with_holder(str(self._run.summary()))
+
+    def _with_holder(self, text: str) -> str:
+        """The text of a summary, with the holder that was found in place of what usually holds such memory."""
+        if self._holder is None:
+            return text
+        lines = text.splitlines()
+        found = (number for number, line in enumerate(lines) if line.startswith("  usually held by "))
+        for number in found:
+            lines[number] = f"  held by {self._holder}"
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         summary = self._run.summary(top=MOST_ROWS)
         used = [device for device in summary.devices if device.peak_allocated_bytes]
         if not used:
             return f"<p>{say('No tensor memory was allocated while this cell was recorded.')}</p>"
-        parts = [_findings(str(summary), self.path)]
+        parts = [_findings(self._with_holder(str(summary)), self.path)]
         parts.append(_html.figure(self._run.timeline().to_svg() or "", "Memory over time"))
         parts += [_device(device) for device in used]
         parts += [f"<p>{escape(issue.text)}</p>" for issue in summary.data_quality.issues]
         return "\n".join(parts)
+
+
+def _holder_of_leak(run: Run) -> str | None:
+    """``"__main__.history (20.0 MiB in 20 tensors)"``: the container with most of the live storages of a leak's size."""
+    if not run.summary().leak_bytes_per_step:
+        return None
+    from tidemark import largest_holders
+
+    sizes = [site.held_bytes / site.held_block_count for site in run.leaks().leaks if site.held_block_count]
+    sums: dict[str, tuple[int, int]] = {}
+    for storage in largest_holders(_SEARCHED):
+        size = storage.bytes or 0
+        if not any(abs(size - leaked) <= max(512, leaked / 50) for leaked in sizes):
+            continue
+        paths = (chain.path for chain in storage.chains if chain.kind in ("global", "local") and "[" in chain.path)
+        container = next(paths, "").split("[")[0]
+        total, count = sums.get(container, (0, 0))
+        sums[container] = (total + size, count + 1)
+    sums.pop("", None)
+    if not sums:
+        return None
+    name, (total, count) = max(sums.items(), key=lambda entry: entry[1])
+    return f"{name} ({bytes_text(total)} in {count} tensors)" if count >= _MANY else None
 
 
 def _findings(text: str, path: str) -> str:
