@@ -44,11 +44,18 @@ struct Logits {
   bool upcast = false;  ///< whether the forward pass makes tensors of twice the size
 };
 
+/// Whether a request has about a tensor's size: a block may be larger by what the allocator leaves unsplit.
+bool is_about(std::uint64_t requested, std::uint64_t bytes) {
+  constexpr std::uint64_t kUnsplit = std::uint64_t{4} << 20;
+  return requested <= bytes && bytes - requested <= kUnsplit;
+}
+
 /// Whether a request of the logits' size, or twice that, failed after `block` was allocated and before `next` was.
 bool fails_before(const Subject& subject, BlockId block, std::optional<BlockId> next, std::uint64_t size) {
   const auto& births = subject.store.blocks.birth_change;
   return std::ranges::any_of(subject.store.out_of_memory, [&](const OutOfMemory& failure) {
-    return failure.device == subject.device && (failure.requested == size || failure.requested == 2 * size) &&
+    return failure.device == subject.device &&
+           (is_about(failure.requested, size) || is_about(failure.requested, 2 * size)) &&
            failure.change_count > births[block.value] && (!next || failure.change_count <= births[next->value]);
   });
 }
