@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from recorded_marks import marks
+from scripted_device import ScriptedDevice
 
 pytest.importorskip("lightning")
 pytest.importorskip("tensorboard")
@@ -57,25 +58,6 @@ def test_a_lightning_trainer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert [each.step for each in written] == [2, 4, 6, 8] and all(each.value > 1 for each in written)
 
 
-class Scarce:
-    """A device on which no batch fits after the first one."""
-
-    def allocated(self) -> int:
-        return 0
-
-    def peak(self) -> int:
-        return 1000
-
-    def reset_peak(self) -> None:
-        pass
-
-    def room(self, needed: float, emptied: bool) -> int:
-        return 500
-
-    def empty(self) -> None:
-        pass
-
-
 @pytest.mark.parametrize("as_dict", [True, False])
 def test_a_guarded_trainer(tmp_path: Path, as_dict: bool) -> None:
     """Parts of batches give the same parameters, with accumulated steps too; the module is as before afterwards."""
@@ -100,7 +82,7 @@ def test_a_guarded_trainer(tmp_path: Path, as_dict: bool) -> None:
 
     data = torch.arange(128.0).reshape(32, 4).double() / 50
     models = []
-    for guard in ([], [StepGuardCallback(memory=Scarce())]):
+    for guard in ([], [StepGuardCallback(memory=ScriptedDevice(500, 1000, steady=True))]):
         options: dict[str, Any] = {"logger": False, "enable_progress_bar": False, "enable_model_summary": False}
         trainer = Trainer(
             accelerator="cpu", max_epochs=2, callbacks=guard, accumulate_grad_batches=2, enable_checkpointing=False, **options

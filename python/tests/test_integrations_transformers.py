@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from gpu_programs import GPU_PYTHON, needs_gpu, on_gpu
 from recorded_marks import marks
+from scripted_device import ScriptedDevice
 
 pytest.importorskip("transformers")
 pytest.importorskip("torch")
@@ -41,25 +42,6 @@ def test_a_trainer_on_the_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     assert [each.value for each in written] == [pytest.approx(value) for value in logged]
 
 
-class Scarce:
-    """A device on which no batch fits after the first one."""
-
-    def allocated(self) -> int:
-        return 0
-
-    def peak(self) -> int:
-        return 1000
-
-    def reset_peak(self) -> None:
-        pass
-
-    def room(self, needed: float, emptied: bool) -> int:
-        return 500
-
-    def empty(self) -> None:
-        pass
-
-
 @pytest.mark.parametrize("sums", [True, False])
 def test_a_guarded_trainer(tmp_path: Path, sums: bool) -> None:
     """Parts of batches give the same parameters, with sums over tokens and with means over samples, and accumulated steps."""
@@ -78,7 +60,7 @@ def test_a_guarded_trainer(tmp_path: Path, sums: bool) -> None:
         training.model.double()
         training.model_accepts_loss_kwargs = sums
         if guards:
-            guarded = guard_trainer(training, memory=Scarce())
+            guarded = guard_trainer(training, memory=ScriptedDevice(500, 1000, steady=True))
         training.train()
         parameters.append(list(training.model.parameters()))
     assert guarded.guard is not None and guarded.guard.counts == {"run": 1, "split": 7, "skip": 0, "stop": 0}

@@ -7,6 +7,7 @@ import random
 from typing import Any
 
 import pytest
+from scripted_device import ScriptedDevice
 
 import tidemark
 from tidemark.step_guard import BatchShape
@@ -177,27 +178,6 @@ class Normalized(torch.nn.Module):  # type: ignore[misc]
         return self.dropout(self.norm(self.embedding(tokens).flatten(0, 1)))
 
 
-class Counted:
-    """A device on which a batch takes 100 bytes for each token."""
-
-    taken = 0
-
-    def allocated(self) -> int:
-        return 0
-
-    def peak(self) -> int:
-        return self.taken
-
-    def reset_peak(self) -> None:
-        self.taken = 0
-
-    def empty(self) -> None:
-        pass
-
-    def room(self, needed: float, emptied: bool) -> int:
-        return 10**6
-
-
 def test_preflight_leaves_everything_as_it_was() -> None:
     torch.manual_seed(1)
     texts = Texts()
@@ -207,7 +187,7 @@ def test_preflight_leaves_everything_as_it_was() -> None:
     gradient, calls = model.embedding.weight.grad, model.calls
     state = copy.deepcopy(model.state_dict())
     random_states = torch.get_rng_state().clone(), random.getstate()
-    memory = Counted()
+    memory = ScriptedDevice(10**6)
     guard = guard_of(model, memory=memory)
     seen = []
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from gpu_programs import GPU_PYTHON, needs_gpu, on_gpu, run_on_gpu
+from scripted_device import ScriptedDevice
 
 import tidemark
 from tidemark.step_guard import BatchShape, MemoryLaw
@@ -128,34 +129,11 @@ def test_shapes_of_batches() -> None:
     assert part_bounds(3, 3) == [(0, 1), (1, 2), (2, 3)]
 
 
-class Counted:
-    """A device of which the program says what it takes."""
-
-    def __init__(self, room: int) -> None:
-        self.available = room
-        self.taken = 0
-
-    def allocated(self) -> int:
-        return 0
-
-    def peak(self) -> int:
-        return self.taken
-
-    def reset_peak(self) -> None:
-        self.taken = 0
-
-    def empty(self) -> None:
-        pass
-
-    def room(self, needed: float, emptied: bool) -> int:
-        return self.available
-
-
-def guarded(room: int, **options: Any) -> tuple[Any, Counted, Any]:
+def guarded(room: int, **options: Any) -> tuple[Any, ScriptedDevice, Any]:
     """A guard whose law is known: 1000 bytes for each token."""
     torch.manual_seed(3)
     model = torch.nn.Sequential(torch.nn.Linear(5, 7), torch.nn.Tanh(), torch.nn.Linear(7, 2)).double()
-    memory = Counted(room)
+    memory = ScriptedDevice(room)
     guard = tidemark.StepGuard(model, memory=memory, margin=0.0, **options)
     for samples in (1, 2, 3, 4):
         for part in guard.parts(torch.zeros(samples, 5).double()):
@@ -182,7 +160,7 @@ def test_gradients_of_parts_equal_those_of_the_batch(samples: int, sizes: list[i
 
 
 def test_nothing_is_decided_on_no_data_and_nothing_given_up_on_little() -> None:
-    memory = Counted(1000)
+    memory = ScriptedDevice(1000)
     guard = tidemark.StepGuard(torch.nn.Linear(5, 2), memory=memory, otherwise="stop")
     first = torch.zeros(2, 5)
     assert [len(part.batch) for part in guard.parts(first)] == [2]

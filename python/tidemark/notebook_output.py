@@ -40,11 +40,8 @@ class RecordedCell:
         """The text of a summary, with the holder that was found in place of what usually holds such memory."""
         if self._holder is None:
             return text
-        lines = text.splitlines()
-        found = (number for number, line in enumerate(lines) if line.startswith("  usually held by "))
-        for number in found:
-            lines[number] = f"  held by {self._holder}"
-        return "\n".join(lines)
+        found = f"  held by {self._holder}"
+        return "\n".join(found if line.startswith("  usually held by ") else line for line in text.splitlines())
 
     def _repr_html_(self) -> str:
         summary = self._run.summary(top=MOST_ROWS)

@@ -22,13 +22,10 @@ constexpr std::size_t kMinCompared = 3;   // ranks
 constexpr double kMinPartShare = 0.05;    // of a rank's difference to its peers
 constexpr std::uint64_t kMinPartBytes = kMiB;
 
-JobDevice device_of(const WatchedDevice& watched) {
+// The values that a device and the host have alike.
+template <typename Watched>
+JobDevice usage_of(const Watched& watched) {
   JobDevice device;
-  device.key = watched.key;
-  device.is_host = watched.is_host;
-  device.name = watched.info.name;
-  device.lost = watched.lost;
-  device.total_bytes = watched.info.total_bytes;
   device.used_bytes = watched.used_bytes();
   device.limit_bytes = watched.limit_bytes();
   if (!watched.used.empty()) device.peak_bytes = watched.used.peak_bytes();
@@ -36,14 +33,20 @@ JobDevice device_of(const WatchedDevice& watched) {
   return device;
 }
 
+JobDevice device_of(const WatchedDevice& watched) {
+  JobDevice device = usage_of(watched);
+  device.key = watched.key;
+  device.is_host = watched.is_host;
+  device.name = watched.info.name;
+  device.lost = watched.lost;
+  device.total_bytes = watched.info.total_bytes;
+  return device;
+}
+
 JobDevice host_of(const WatchedHost& watched) {
-  JobDevice host;
+  JobDevice host = usage_of(watched);
   host.is_host = true;
   host.total_bytes = watched.memory.total_bytes;
-  host.used_bytes = watched.used_bytes();
-  host.limit_bytes = watched.limit_bytes();
-  if (!watched.used.empty()) host.peak_bytes = watched.used.peak_bytes();
-  if (watched.assessed_at_ns) host.risk = watched.risk;
   return host;
 }
 

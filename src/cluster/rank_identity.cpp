@@ -8,23 +8,13 @@
 #include <utility>
 
 #include "collect/machine/files.h"
+#include "collect/machine/visible_devices.h"
 #include "collect/ring/ranks.h"
 
 namespace tidemark {
 namespace {
 
 constexpr std::uint64_t kYoungNs = 10'000'000'000;
-
-std::optional<std::string_view> variable_in(std::string_view environment, std::string_view name) {
-  while (!environment.empty()) {
-    const std::string_view entry = environment.substr(0, environment.find('\0'));
-    environment.remove_prefix(std::min(entry.size() + 1, environment.size()));
-    if (entry.size() > name.size() && entry[name.size()] == '=' && entry.starts_with(name)) {
-      return entry.substr(name.size() + 1);
-    }
-  }
-  return std::nullopt;
-}
 
 std::optional<std::uint32_t> number_in(std::string_view environment, std::string_view name) {
   const auto text = variable_in(environment, name);
@@ -60,9 +50,9 @@ RankIdentity identity_in(std::string_view environment) {
   identity.local_rank = launcher_number(environment, &ring::RankVariables::local_rank);
   identity.world_size = launcher_number(environment, &ring::RankVariables::world_size);
   if (!identity.rank) identity.rank = number_in(environment, "JOB_COMPLETION_INDEX");
-  const std::string_view own = variable_in(environment, "TIDEMARK_ROLE").value_or("");
-  const std::string_view torchrun = variable_in(environment, "ROLE_NAME").value_or("");
-  const std::string_view role = !own.empty() ? own : torchrun != "default" ? torchrun : "";
+  const std::string own = variable_in(environment, "TIDEMARK_ROLE").value_or("");
+  const std::string torchrun = variable_in(environment, "ROLE_NAME").value_or("");
+  const std::string role = !own.empty() ? own : torchrun != "default" ? torchrun : "";
   if (!role.empty()) identity.role = clean_name(role);
   return identity;
 }

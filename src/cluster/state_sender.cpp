@@ -2,14 +2,19 @@
 
 namespace tidemark {
 
-std::string StateSender::next(const MonitorSnapshot& state, std::vector<RankIdentity> ranks, std::uint64_t elapsed_ns) {
-  const bool full = full_due_ || elapsed_ns - full_at_ns_ >= kFullEveryNs;
+AgentMessage StateSender::begin(bool full, std::uint64_t elapsed_ns) {
   AgentMessage message;
   message.node = node_;
   message.instance = instance_;
   message.sequence = ++sequence_;
   message.full = full;
   message.elapsed_ns = elapsed_ns;
+  return message;
+}
+
+std::string StateSender::next(const MonitorSnapshot& state, std::vector<RankIdentity> ranks, std::uint64_t elapsed_ns) {
+  const bool full = full_due_ || elapsed_ns - full_at_ns_ >= kFullEveryNs;
+  AgentMessage message = begin(full, elapsed_ns);
   message.ranks = std::move(ranks);
   message.state = full ? encoder_.full(state) : encoder_.changes(state);
   if (full) {
@@ -20,12 +25,7 @@ std::string StateSender::next(const MonitorSnapshot& state, std::vector<RankIden
 }
 
 std::string StateSender::leave(std::uint64_t elapsed_ns) {
-  AgentMessage message;
-  message.node = node_;
-  message.instance = instance_;
-  message.sequence = ++sequence_;
-  message.full = true;
-  message.elapsed_ns = elapsed_ns;
+  AgentMessage message = begin(true, elapsed_ns);
   message.leaving = true;
   return encode(message);
 }

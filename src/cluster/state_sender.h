@@ -33,6 +33,9 @@ class StateSender {
   [[nodiscard]] std::uint64_t instance() const { return instance_; }
 
  private:
+  /// What all messages have.
+  [[nodiscard]] AgentMessage begin(bool full, std::uint64_t elapsed_ns);
+
   std::string node_;
   std::uint64_t instance_;
   std::uint64_t sequence_ = 0;

@@ -107,14 +107,13 @@ VisibleDevices apply_cuda_visibility(const std::vector<DeviceInfo>& devices, con
   return result;
 }
 
-std::optional<std::string> variable_in(const std::string& environment, const std::string& name) {
-  std::size_t start = 0;
-  while (start < environment.size()) {
-    const std::size_t end = std::min(environment.find('\0', start), environment.size());
-    if (environment.compare(start, name.size() + 1, name + "=") == 0) {
-      return environment.substr(start + name.size() + 1, end - start - name.size() - 1);
+std::optional<std::string> variable_in(std::string_view environment, std::string_view name) {
+  while (!environment.empty()) {
+    const std::string_view entry = environment.substr(0, environment.find('\0'));
+    environment.remove_prefix(std::min(entry.size() + 1, environment.size()));
+    if (entry.size() > name.size() && entry[name.size()] == '=' && entry.starts_with(name)) {
+      return std::string(entry.substr(name.size() + 1));
     }
-    start = end + 1;
   }
   return std::nullopt;
 }

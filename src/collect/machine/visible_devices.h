@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "collect/machine/device_source.h"
@@ -32,6 +33,6 @@ struct VisibleDevices {
 [[nodiscard]] VisibleDevices visible_devices_of(std::int64_t pid, const std::vector<DeviceInfo>& devices);
 
 /// A variable in an environment block as in /proc/PID/environ ("A=1\0B=2\0").
-[[nodiscard]] std::optional<std::string> variable_in(const std::string& environment, const std::string& name);
+[[nodiscard]] std::optional<std::string> variable_in(std::string_view environment, std::string_view name);
 
 }  // namespace tidemark

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 
 #include "base/units.h"
 #include "query/words/printable.h"
@@ -14,14 +13,6 @@
 
 namespace tidemark {
 namespace {
-
-std::string counted(std::uint64_t count, std::string_view one) {
-  return fmt::format("{} {}{}", format_count(count), one, count == 1 ? "" : "s");
-}
-
-std::string signed_bytes(std::int64_t bytes) {
-  return (bytes < 0 ? "-" : "+") + format_bytes(static_cast<std::uint64_t>(std::llabs(bytes)));
-}
 
 // "rank 3 (node b, GPU 1)", "GPU 1 of node b", "the host memory of node b".
 std::string deciding_memory(const JobReport& report, const JobRisk& risk) {
@@ -39,6 +30,10 @@ std::size_t ranks_of(const JobReport& report, NodeCondition condition) {
 }
 
 }  // namespace
+
+std::string counted(std::uint64_t count, std::string_view one) {
+  return fmt::format("{} {}{}", format_count(count), one, count == 1 ? "" : "s");
+}
 
 std::string rank_title(const JobRank& rank) {
   return rank.rank ? fmt::format("rank {}", *rank.rank) : fmt::format("process {}", rank.pid);

@@ -2,14 +2,18 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cluster/job_report.h"
 
 namespace tidemark {
 
+/// "1 rank", "8 ranks".
+[[nodiscard]] std::string counted(std::uint64_t count, std::string_view one);
 /// "rank 3", "process 4711" of a process without a rank.
 [[nodiscard]] std::string rank_title(const JobRank& rank);
 /// "GPU 1", "the host".

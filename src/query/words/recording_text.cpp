@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <ctime>
+#include <sstream>
 
+#include "base/arithmetic.h"
 #include "base/units.h"
 #include "query/words/printable.h"
 
@@ -83,6 +85,22 @@ std::string wall_clock_text(const std::optional<std::uint64_t>& wall_ns) {
   if (!wall_ns) return "n/a";
   const auto seconds = static_cast<std::time_t>(*wall_ns / 1'000'000'000);
   return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(seconds));
+}
+
+std::string signed_text(std::int64_t change, std::string (*format)(std::uint64_t)) {
+  const char* sign = change > 0 ? "+" : "";
+  return (change < 0 ? "-" : sign) + format(magnitude(change));
+}
+
+std::string signed_bytes(std::int64_t change) {
+  return signed_text(change, format_bytes);
+}
+
+std::vector<std::string> command_words(const RecordingInfo& recording) {
+  std::vector<std::string> words;
+  std::istringstream text(recording.process.command_line);
+  for (std::string word; text >> word;) words.push_back(word);
+  return words;
 }
 
 std::string process_name(const RecordingInfo& recording, bool child) {

@@ -32,6 +32,14 @@ namespace tidemark {
 /// "12.3 MiB", or "n/a".
 [[nodiscard]] std::string bytes_text(const std::optional<std::uint64_t>& bytes);
 
+/// A change with its sign: "+3.0 MiB", "-512 B", "0 B".
+[[nodiscard]] std::string signed_text(std::int64_t change, std::string (*format)(std::uint64_t));
+/// The same in bytes.
+[[nodiscard]] std::string signed_bytes(std::int64_t change);
+
+/// The arguments of a recorded program, which are known joined by spaces only: one with a space in it is several.
+[[nodiscard]] std::vector<std::string> command_words(const RecordingInfo& recording);
+
 /// Name of a process: "rank 1", "rank 1, DataLoader worker 4712 of 4711", "pid 4711"; a snapshot's file. `child`:
 /// whether it is known as a child of another recorded process.
 [[nodiscard]] std::string process_name(const RecordingInfo& recording, bool child = false);

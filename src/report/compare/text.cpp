@@ -6,13 +6,13 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
-#include <sstream>
 #include <vector>
 
 #include "base/arithmetic.h"
 #include "base/units.h"
 #include "query/words/attribution.h"
 #include "query/words/printable.h"
+#include "query/words/recording_text.h"
 #include "query/words/stack_text.h"
 #include "report/common/columns.h"
 #include "report/common/text_parts.h"
@@ -21,16 +21,6 @@ namespace tidemark {
 namespace {
 
 constexpr const char* kUnknown = "n/a";
-
-/// "+3.0 MiB", "-512 B", "0 B".
-std::string signed_text(std::int64_t change, std::string (*format)(std::uint64_t)) {
-  const char* sign = change > 0 ? "+" : "";
-  return (change < 0 ? "-" : sign) + format(magnitude(change));
-}
-
-std::string signed_bytes(std::int64_t change) {
-  return signed_text(change, format_bytes);
-}
 
 /// "+33.3%"; "n/a" of a change from nothing.
 std::string relative_text(std::int64_t change, std::uint64_t from) {
@@ -51,13 +41,6 @@ std::string recording_line(const char* name, const RecordingInfo& recording) {
                      recording.event_count == 1 ? "event" : "events");
 }
 
-std::vector<std::string> words_of(const std::string& command_line) {
-  std::vector<std::string> words;
-  std::istringstream text(command_line);
-  for (std::string word; text >> word;) words.push_back(word);
-  return words;
-}
-
 // The name of a command's Python script, or of its program; empty if unknown.
 std::string script_of(const std::vector<std::string>& words) {
   const auto script = std::ranges::find_if(words, [](const std::string& word) { return word.ends_with(".py"); });
@@ -76,8 +59,8 @@ std::string words_only_in(const std::vector<std::string>& words, const std::vect
 
 // Arguments are often the reason of a change; different programs are often a mistake.
 std::string commands_line(const RecordingInfo& a, const RecordingInfo& b, const Terminal& terminal) {
-  const std::vector<std::string> in_a = words_of(a.process.command_line);
-  const std::vector<std::string> in_b = words_of(b.process.command_line);
+  const std::vector<std::string> in_a = command_words(a);
+  const std::vector<std::string> in_b = command_words(b);
   if (in_a.empty() || in_b.empty() || in_a == in_b) return {};
   if (script_of(in_a) != script_of(in_b)) {
     return paint(terminal, Tone::warning,

@@ -17,10 +17,6 @@
 namespace tidemark {
 namespace {
 
-std::string count_text(std::size_t count, const char* one) {
-  return fmt::format("{} {}{}", format_count(count), one, count == 1 ? "" : "s");
-}
-
 Tone verdict_tone(const JobReport& report) {
   if (!report.risk) return Tone::warning;
   const RiskLevel level = report.risk->risk.level;
@@ -32,8 +28,8 @@ std::string more_text(std::size_t all, std::size_t shown_count, const char* what
 }
 
 std::string head_text(const JobReport& report) {
-  std::string text = fmt::format("Job {}: {} on {}", shown(report.name), count_text(report.ranks.size(), "rank"),
-                                 count_text(report.nodes.size(), "node"));
+  std::string text = fmt::format("Job {}: {} on {}", shown(report.name), counted(report.ranks.size(), "rank"),
+                                 counted(report.nodes.size(), "node"));
   if (report.world_size && *report.world_size != report.ranks.size()) {
     text += fmt::format(" (world size {})", format_count(*report.world_size));
   }

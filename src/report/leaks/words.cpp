@@ -3,14 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <optional>
-#include <string_view>
+#include <string>
+#include <vector>
 
 #include "base/units.h"
 #include "query/words/printable.h"
 #include "query/words/rates.h"
+#include "query/words/recording_text.h"
 #include "query/words/stack_text.h"
 
 namespace tidemark {
@@ -158,18 +159,14 @@ std::string leak_fixes_text(const Leaks& leaks) {
   return text;
 }
 
-// The arguments are known joined by spaces only, and a recording may be another's: no character of a shell is passed
-// on.
+// A recording may be another's: no character of a shell is passed on.
 std::optional<std::string> find_holders_command(const Leaks& leaks) {
-  const std::string& program = leaks.recording.process.command_line;
-  const auto is_plain = [](char letter) {
-    return std::isalnum(static_cast<unsigned char>(letter)) != 0 ||
-           std::string_view(" _-+=.,:@%/").find(letter) != std::string_view::npos;
-  };
   if (std::ranges::all_of(leak_fixes(leaks), &LeakFix::is_known)) return std::nullopt;
   if (leaks.recording.process.rank) return std::nullopt;  // a launcher started it, with variables that are not recorded
-  if (program.empty() || !std::ranges::all_of(program, is_plain)) return std::nullopt;
-  return "tidemark leak --enable-tracking -- " + program;
+  const std::vector<std::string> words = command_words(leaks.recording);
+  const auto is_plain = [](const std::string& word) { return shell_argument(word) == word; };
+  if (words.empty() || !std::ranges::all_of(words, is_plain)) return std::nullopt;
+  return fmt::format("tidemark leak --enable-tracking -- {}", fmt::join(words, " "));
 }
 
 std::string rate_text(double bytes) {
