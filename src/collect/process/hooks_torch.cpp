@@ -22,6 +22,10 @@
   "_ZN5torch8autograd6Engine17evaluate_functionERSt10shared_ptrINS0_9GraphTaskEEPNS0_4NodeERNS0_" \
   "11InputBufferERKS2_INS0_10ReadyQueueEE"
 
+/// Another preloaded library, such as the phantom GPU, may define this to receive the new blocks of device allocators.
+/// Null if none does.
+extern "C" void tidemark_on_block(void* address, std::size_t bytes) __attribute__((weak));
+
 namespace tidemark::process {
 
 namespace {
@@ -53,6 +57,7 @@ inline void record_usage(void* address, std::int64_t size, const Totals& totals,
                          const NativeContext& caller) noexcept {
   if (device.type == kCpu.type) return;
   if (size >= 0) {
+    if (tidemark_on_block != nullptr) tidemark_on_block(address, static_cast<std::size_t>(size));
     record_allocation(ring::RecordKind::allocate, device, number(address), static_cast<std::uint64_t>(size), &totals,
                       caller);
   } else {

@@ -1,7 +1,7 @@
 // The driver's memory: allocations, the virtual memory of expandable segments, pointers and copies.
 #include "phantom/gpu/memory.h"
 
-#include <cstring>
+#include <vector>
 
 #include "phantom/gpu/device_memory.h"
 #include "phantom/gpu/pools.h"
@@ -178,8 +178,12 @@ TIDEMARK_PHANTOM_API int cuMemsetD8Async(DevicePointer to, unsigned char value, 
   return kSuccess;
 }
 TIDEMARK_PHANTOM_API int cuMemsetD32Async(DevicePointer to, unsigned value, std::size_t count, Handle) {
-  if (count * 4 <= kKeptCopyBytes)
-    for (std::size_t index = 0; index < count; ++index) std::memcpy(address(to + 4 * index), &value, 4);
+  if (count * 4 > kKeptCopyBytes) {
+    fill(address(to), 0, count * 4);
+    return kSuccess;
+  }
+  const std::vector<unsigned> values(count, value);
+  copy(address(to), values.data(), count * 4);
   return kSuccess;
 }
 

@@ -10,10 +10,12 @@
 #include <mutex>
 
 #include "base/scoped_fd.h"
+#include "phantom/gpu/abi.h"
 #include "phantom/gpu/address_space.h"
 #include "phantom/gpu/device_memory.h"
 #include "phantom/gpu/driver_memory.h"
 #include "phantom/gpu/kernels.h"
+#include "phantom/gpu/known_bytes.h"
 #include "phantom/gpu/profile.h"
 #include "phantom/gpu/usage.h"
 #include "phantom/gpu/visible_devices.h"
@@ -103,6 +105,7 @@ bool free_device(void* pointer) {
   const auto found = all.allocations.find(static_cast<char*>(pointer));
   if (found == all.allocations.end()) return false;
   give_back(found->second);
+  known_bytes().forget(pointer, found->second.bytes);
   address_space().release(pointer, found->second.bytes);
   all.allocations.erase(found);
   return true;
@@ -157,6 +160,7 @@ void free_addresses(void* pointer, std::size_t bytes) {
   Memory& all = memory();
   const std::lock_guard lock(all.mutex);
   all.allocations.erase(static_cast<char*>(pointer));
+  known_bytes().forget(pointer, round_up(bytes, kGranularity));
   address_space().release(pointer, round_up(bytes, kGranularity));
 }
 
@@ -220,15 +224,34 @@ bool is_pinned(const void* pointer) {
 void copy(void* to, const void* from, std::size_t bytes) {
   const bool from_device = is_device_address(from);
   const bool to_device = is_device_address(to);
-  if (from_device && !to_device) {
-    read_result(to, from, bytes);
-    return;
+  if (!to_device) {
+    if (from_device) return read_result(to, from, bytes);
+    std::memmove(to, from, bytes);
+  } else if (bytes > kKeptCopyBytes) {
+    known_bytes().forget(to, bytes);
+  } else if (from_device) {
+    known_bytes().copy(to, from, bytes);
+  } else {
+    std::memmove(to, from, bytes);
+    known_bytes().add(to, bytes);
   }
-  if (!to_device || bytes <= kKeptCopyBytes) std::memmove(to, from, bytes);
 }
 
 void fill(void* to, int value, std::size_t bytes) {
-  if (!is_device_address(to) || bytes <= kKeptCopyBytes) std::memset(to, value, bytes);
+  if (!is_device_address(to)) {
+    std::memset(to, value, bytes);
+  } else if (bytes > kKeptCopyBytes) {
+    known_bytes().forget(to, bytes);
+  } else {
+    std::memset(to, value, bytes);
+    known_bytes().add(to, bytes);
+  }
+}
+
+/// The recording library calls this for each new block of PyTorch's allocator: what earlier blocks left there is not
+/// its value.
+TIDEMARK_PHANTOM_API void tidemark_on_block(void* address, std::size_t bytes) {
+  known_bytes().forget(address, bytes);
 }
 
 }  // namespace tidemark::phantom

@@ -7,6 +7,8 @@
 #include <cstdio>
 #include <cstring>
 
+#include "phantom/gpu/known_bytes.h"
+
 namespace tidemark::phantom {
 namespace {
 
@@ -107,6 +109,24 @@ void combine_parts(const NcclOperation& operation, const std::vector<const void*
   }
 }
 
+// The bytes of its result, which is on the device.
+std::size_t result_bytes(const NcclOperation& operation) {
+  const auto parts = static_cast<std::size_t>(operation.communicator->transport->size());
+  switch (operation.kind) {
+    case NcclKind::gather:
+    case NcclKind::all_gather:
+    case NcclKind::all_to_all:
+      return parts * bytes_of(operation);
+    default:
+      return bytes_of(operation);
+  }
+}
+
+bool has_result(const NcclOperation& operation) {
+  const bool of_root = operation.kind == NcclKind::gather || operation.kind == NcclKind::reduce;
+  return !of_root || operation.peer == operation.communicator->transport->rank();
+}
+
 int try_collective(NcclOperation& operation) {
   NcclTransport& transport = *operation.communicator->transport;
   const NcclCall call = describe(operation);
@@ -122,7 +142,10 @@ int try_collective(NcclOperation& operation) {
     parts.push_back(part->data);
     if (operation.kind != NcclKind::broadcast || rank == operation.peer) kept = kept && part->bytes != 0;
   }
-  if (kept) combine_parts(operation, parts);
+  if (kept) {
+    combine_parts(operation, parts);
+    if (has_result(operation)) known_bytes().add(operation.to, result_bytes(operation));
+  }
   transport.finish(operation.number);
   return kNcclSuccess;
 }
@@ -139,7 +162,10 @@ int try_operation(NcclOperation& operation) {
       const NcclParcel* const message = transport.message(operation.peer);
       if (message == nullptr) return kNcclInProgress;
       if (message->call != describe(operation)) return differs(operation, operation.peer, message->call);
-      if (message->bytes != 0) std::memcpy(operation.to, message->data, message->bytes);
+      if (message->bytes != 0) {
+        std::memcpy(operation.to, message->data, message->bytes);
+        known_bytes().add(operation.to, message->bytes);
+      }
       transport.take(operation.peer);
       return kNcclSuccess;
     }

@@ -1,0 +1,90 @@
+#include "phantom/gpu/known_bytes.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+
+namespace tidemark::phantom {
+
+// The first range that ends behind `start`.
+KnownBytes::Ranges::const_iterator KnownBytes::first_behind(const char* start) const {
+  auto range = ranges_.upper_bound(const_cast<char*>(start));
+  if (range != ranges_.begin() && std::prev(range)->second > start) --range;
+  return range;
+}
+
+KnownBytes::Ranges KnownBytes::ranges_in(char* start, char* end) const {
+  Ranges found;
+  for (auto range = first_behind(start); range != ranges_.end() && range->first < end; ++range) {
+    found.emplace(std::max(range->first, start), std::min(range->second, end));
+  }
+  return found;
+}
+
+void KnownBytes::add_locked(char* start, char* end) {
+  if (start == end) return;
+  auto range = first_behind(start);
+  if (range != ranges_.begin() && std::prev(range)->second == start) --range;
+  while (range != ranges_.end() && range->first <= end) {
+    start = std::min(start, range->first);
+    end = std::max(end, range->second);
+    range = ranges_.erase(range);
+  }
+  ranges_.emplace(start, end);
+  empty_.store(false, std::memory_order_relaxed);
+}
+
+void KnownBytes::forget_locked(char* start, char* end) {
+  auto range = first_behind(start);
+  while (range != ranges_.end() && range->first < end) {
+    const auto [first, last] = *range;
+    range = ranges_.erase(range);
+    std::memset(std::max(first, start), 0, static_cast<std::size_t>(std::min(last, end) - std::max(first, start)));
+    if (first < start) ranges_.emplace(first, start);
+    if (last > end) ranges_.emplace(end, last);
+  }
+  if (ranges_.empty()) empty_.store(true, std::memory_order_relaxed);
+}
+
+void KnownBytes::add(void* to, std::size_t bytes) {
+  const std::lock_guard lock(mutex_);
+  add_locked(static_cast<char*>(to), static_cast<char*>(to) + bytes);
+}
+
+void KnownBytes::forget(void* start, std::size_t bytes) {
+  if (empty_.load(std::memory_order_relaxed)) return;
+  const std::lock_guard lock(mutex_);
+  forget_locked(static_cast<char*>(start), static_cast<char*>(start) + bytes);
+}
+
+void KnownBytes::copy(void* to, const void* from, std::size_t bytes) {
+  if (to == from || empty_.load(std::memory_order_relaxed)) return;
+  const std::lock_guard lock(mutex_);
+  auto* const source = static_cast<char*>(const_cast<void*>(from));
+  auto* const target = static_cast<char*>(to);
+  const Ranges known = ranges_in(source, source + bytes);
+  std::memmove(target, source, bytes);  // zeros where nothing is known
+  // The target's ranges are replaced; their bytes already are.
+  auto range = first_behind(target);
+  while (range != ranges_.end() && range->first < target + bytes) {
+    const auto [first, last] = *range;
+    range = ranges_.erase(range);
+    if (first < target) ranges_.emplace(first, target);
+    if (last > target + bytes) ranges_.emplace(target + bytes, last);
+  }
+  for (const auto& [first, last] : known) add_locked(target + (first - source), target + (last - source));
+}
+
+bool KnownBytes::knows(const void* start, std::size_t bytes) const {
+  const std::lock_guard lock(mutex_);
+  const auto* const first = static_cast<const char*>(start);
+  const auto range = first_behind(first);
+  return range != ranges_.end() && range->first <= first && range->second >= first + bytes;
+}
+
+KnownBytes& known_bytes() {
+  static auto* const kBytes = new KnownBytes;  // never destroyed: destructors of the program may still copy
+  return *kBytes;
+}
+
+}  // namespace tidemark::phantom
