@@ -1,6 +1,7 @@
 #include "cluster/protocol.h"
 
 #include <fmt/format.h>
+#include <utf8proc.h>
 
 #include <algorithm>
 #include <protozero/pbf_builder.hpp>
@@ -30,23 +31,26 @@ enum class Envelope : protozero::pbf_tag_type {
 };
 enum class Identity : protozero::pbf_tag_type { pid = 1, rank = 2, local_rank = 3, world_size = 4, role = 5 };
 
+using WireType = protozero::pbf_wire_type;
+
+// Fields of an unexpected type are skipped, as unknown ones.
 RankIdentity decode_identity(protozero::pbf_message<Identity> fields) {
   RankIdentity identity;
   while (fields.next()) {
-    switch (fields.tag()) {
-      case Identity::pid:
+    switch (fields.tag_and_type()) {
+      case protozero::tag_and_type(Identity::pid, WireType::varint):
         identity.pid = fields.get_int64();
         break;
-      case Identity::rank:
+      case protozero::tag_and_type(Identity::rank, WireType::varint):
         identity.rank = fields.get_uint32();
         break;
-      case Identity::local_rank:
+      case protozero::tag_and_type(Identity::local_rank, WireType::varint):
         identity.local_rank = fields.get_uint32();
         break;
-      case Identity::world_size:
+      case protozero::tag_and_type(Identity::world_size, WireType::varint):
         identity.world_size = fields.get_uint32();
         break;
-      case Identity::role: {
+      case protozero::tag_and_type(Identity::role, WireType::length_delimited): {
         const auto role = fields.get_view();
         identity.role = role.empty() ? "" : clean_name({role.data(), role.size()});
         break;
@@ -64,35 +68,35 @@ Result<AgentMessage> decode_fields(std::string_view bytes) {
   std::uint32_t version = 0;
   protozero::pbf_message<Envelope> fields(bytes.data(), bytes.size());
   while (fields.next()) {
-    switch (fields.tag()) {
-      case Envelope::version:
+    switch (fields.tag_and_type()) {
+      case protozero::tag_and_type(Envelope::version, WireType::varint):
         version = fields.get_uint32();
         break;
-      case Envelope::node: {
+      case protozero::tag_and_type(Envelope::node, WireType::length_delimited): {
         const auto name = fields.get_view();
         message.node = clean_name({name.data(), name.size()});
         break;
       }
-      case Envelope::instance:
+      case protozero::tag_and_type(Envelope::instance, WireType::fixed64):
         message.instance = fields.get_fixed64();
         break;
-      case Envelope::sequence:
+      case protozero::tag_and_type(Envelope::sequence, WireType::varint):
         message.sequence = fields.get_uint64();
         break;
-      case Envelope::full:
+      case protozero::tag_and_type(Envelope::full, WireType::varint):
         message.full = fields.get_bool();
         break;
-      case Envelope::elapsed_ns:
+      case protozero::tag_and_type(Envelope::elapsed_ns, WireType::varint):
         message.elapsed_ns = fields.get_uint64();
         break;
-      case Envelope::leaving:
+      case protozero::tag_and_type(Envelope::leaving, WireType::varint):
         message.leaving = fields.get_bool();
         break;
-      case Envelope::rank:
+      case protozero::tag_and_type(Envelope::rank, WireType::length_delimited):
         if (message.ranks.size() == AgentMessage::kMaxRanks) return Error{"the message has too many ranks"};
         message.ranks.push_back(decode_identity(fields.get_message()));
         break;
-      case Envelope::state:
+      case protozero::tag_and_type(Envelope::state, WireType::length_delimited):
         message.state = fields.get_string();
         break;
       default:
@@ -111,21 +115,17 @@ Result<AgentMessage> decode_fields(std::string_view bytes) {
   return message;
 }
 
-// Length of the valid UTF-8 sequence at the beginning of `text`; 0: none.
-std::size_t utf8_length(std::string_view text) {
-  const auto at = [&](std::size_t n) { return static_cast<unsigned char>(text[n]); };
-  const unsigned first = at(0);
-  const std::size_t length = first < 0x80   ? 1
-                             : first < 0xC2 ? 0
-                             : first < 0xE0 ? 2
-                             : first < 0xF0 ? 3
-                             : first < 0xF5 ? 4
-                                            : 0;
-  if (length == 0 || length > text.size()) return 0;
-  for (std::size_t n = 1; n < length; ++n) {
-    if ((at(n) & 0xC0U) != 0x80) return 0;
+// Controls, and characters that hide or reorder text or break lines.
+bool is_shown(utf8proc_int32_t character) {
+  switch (utf8proc_category(character)) {
+    case UTF8PROC_CATEGORY_CC:
+    case UTF8PROC_CATEGORY_CF:
+    case UTF8PROC_CATEGORY_ZL:
+    case UTF8PROC_CATEGORY_ZP:
+      return false;
+    default:
+      return true;
   }
-  return length;
 }
 
 }  // namespace
@@ -164,17 +164,15 @@ Result<AgentMessage> decode_agent_message(std::string_view bytes) {
 std::string clean_name(std::string_view name) {
   std::string clean;
   while (!name.empty() && clean.size() < AgentMessage::kMaxNameBytes) {
-    const std::size_t length = utf8_length(name);
-    const auto first = static_cast<unsigned char>(name[0]);
-    // U+0080 to U+009F are control characters too; U+200B to U+202E and U+2060 to U+206F reorder or hide text.
-    const bool hides = name.starts_with("\xE2\x80") || name.starts_with("\xE2\x81");
-    const bool control =
-        first < ' ' || first == 0x7F || (first == 0xC2 && length == 2 && static_cast<unsigned char>(name[1]) < 0xA0);
+    utf8proc_int32_t character = 0;
+    const utf8proc_ssize_t read = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(name.data()),
+                                                   static_cast<utf8proc_ssize_t>(name.size()), &character);
+    const std::size_t length = read > 0 ? static_cast<std::size_t>(read) : 0;  // 0: not UTF-8
     if (clean.size() + length > AgentMessage::kMaxNameBytes) break;
-    if (length == 0 || control || hides) {
-      clean += '?';
-    } else {
+    if (length != 0 && is_shown(character)) {
       clean += name.substr(0, length);
+    } else {
+      clean += '?';
     }
     name.remove_prefix(std::max<std::size_t>(length, 1));
   }
