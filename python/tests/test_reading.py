@@ -131,6 +131,7 @@ def test_options_mean_what_they_mean_to_the_command(name: str, options: dict[str
 #: out-of-memory error, a request to a private pool, blocks that are freed steps later.
 RARE = {
     "Frame": {"compiled", "source_nodes"},
+    "OfRecording": {"simulated_gpu"},
     "LedgerAt": {"transient_peak_bytes"},
     "RankRow": {"device_used_bytes"},
     "UnusedForecast": {"latest_seconds"},

@@ -53,6 +53,8 @@ export interface OfRecording {
   /** from the start to the last event */
   duration_ns: number;
   data_quality: DataQuality;
+  /** name of the GPU that `tidemark plan` simulated; absent: the program ran without it */
+  simulated_gpu?: string;
   /** which blocks were chosen, in words; absent: all */
   filter?: string;
 }
@@ -1446,7 +1448,7 @@ export interface Failure {
   cached_bytes: number | null;
   /** as the driver reported, or as of the last sample */
   device_free_bytes: number | null;
-  /** null: the driver reported it at the failure */
+  /** time of the sample nearest to the failure, before or after it; null: the driver reported it at the failure */
   device_free_sampled_at_ns: number | null;
   /** of the device */
   capacity_bytes: number | null;
@@ -1476,6 +1478,8 @@ export interface Failure {
   other_call_sites_bytes: number;
   /** allocated, in no recorded block */
   unrecorded_bytes: number;
+  /** allocated for activations, inputs and temporaries, which grow with the batch */
+  batch_bytes?: number | null;
   /** most bytes first */
   advice?: FailureAdvice[];
 }

@@ -76,9 +76,7 @@ std::optional<double> fitting_batch_share(const Plan& plan, std::uint64_t used, 
   const SummaryDevice& device = plan.devices.front().summary;
   std::uint64_t proportional = 0;
   for (const CategoryBytes& category : device.categories) {
-    const bool is_of_batch = category.category == Category::activation || category.category == Category::temporary ||
-                             category.category == Category::input;
-    if (is_of_batch) proportional += category.bytes;
+    if (grows_with_batch(category.category)) proportional += category.bytes;
   }
   if (proportional == 0) return std::nullopt;
   const std::uint64_t reserved = device.totals.peak_reserved_bytes.value_or(0);

@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/simulated_gpu.h"
 #include "store/store.h"
 #include "store/tally.h"
 #include "store/window_time.h"
@@ -157,13 +158,21 @@ const Store& StoreBuilder::so_far(std::string path, Definitions definitions, boo
   store_.source.growing = growing;
   store_.window_began_ns = window_began_ns;
   sort_metadata();
+  name_simulated_gpu();
   return store_;
 }
 
 Store StoreBuilder::finish(std::string path, Definitions definitions) && {
   static_cast<Overview&>(store_) = std::move(tally_).finish(std::move(path), std::move(definitions));
   sort_metadata();
+  name_simulated_gpu();
   return std::move(store_);
+}
+
+void StoreBuilder::name_simulated_gpu() {
+  for (const DeviceSeries& series : store_.samples.devices) {
+    if (is_simulated_gpu(series.device.uuid)) store_.source.simulated_gpu = series.device.name;
+  }
 }
 
 namespace {
@@ -219,10 +228,13 @@ class SampleFeed {
 struct OverviewConsumer {
   Tally& tally;
   const SampleConsumer& samples;
+  std::string simulated_gpu;
 
   void add(const Event& event) const { tally.add(event); }
   void begin() const { tally.begin(); }
-  void add_sample(const SampleRecord& record) const {
+  void add_sample(const SampleRecord& record) {
+    const auto* device = std::get_if<SampledDevice>(&record);
+    if (device != nullptr && is_simulated_gpu(device->uuid)) simulated_gpu = device->name;
     if (samples) samples(record, tally);
   }
 };
@@ -275,11 +287,12 @@ std::uint64_t Store::changes_until(std::uint64_t time_ns) const {
 
 Result<Overview> load_overview(const std::string& path, const Progress& progress, const SampleConsumer& samples) {
   Tally tally;
-  OverviewConsumer consumer{tally, samples};
+  OverviewConsumer consumer{tally, samples, {}};
   auto definitions = feed(path, progress, consumer, [] { return Result<void>(); });
   if (!definitions) return definitions.error();
   Overview overview = std::move(tally).finish(path, std::move(definitions->definitions));
   overview.window_began_ns = definitions->window_began_ns;
+  overview.source.simulated_gpu = consumer.simulated_gpu;
   return overview;
 }
 

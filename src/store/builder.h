@@ -51,6 +51,7 @@ class StoreBuilder {
   void add_attribution(const Event& event);
   void note_change(const Tally::Effect& effect);
   void sort_metadata();
+  void name_simulated_gpu();
 
   Tally tally_;
   Store store_;

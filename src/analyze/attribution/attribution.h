@@ -67,6 +67,11 @@ inline constexpr EnumName<Category> kCategoryNames[] = {{Category::parameter, "p
                                                         {Category::copy, "copy"},
                                                         {Category::unknown, "unknown"}};
 
+/// Whether memory of this category grows with the batch: activations, inputs, temporaries.
+[[nodiscard]] constexpr bool grows_with_batch(Category category) {
+  return category == Category::activation || category == Category::temporary || category == Category::input;
+}
+
 class ComponentRules;
 
 using ModulePathId = Id<struct ModulePathTag>;

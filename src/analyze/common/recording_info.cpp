@@ -133,6 +133,7 @@ RecordingInfo describe_recording(const Overview& overview, const Symbols& symbol
   recording.event_count = overview.event_count;
   recording.duration_ns = overview.end_ns;
   recording.quality = analyze_data_quality(overview, symbols);
+  recording.simulated_gpu = overview.source.simulated_gpu;
   return recording;
 }
 

@@ -45,6 +45,7 @@ struct RecordingInfo {
   std::uint64_t event_count = 0;
   std::uint64_t duration_ns = 0;
   DataQuality quality;
+  std::string simulated_gpu = {};  ///< of `tidemark plan`: its name; empty: the program ran without it
   std::string chosen_blocks = {};  ///< filter_text() of the blocks that the result is about; empty: all
 };
 

@@ -17,8 +17,6 @@ namespace {
 
 // The driver may refuse a request slightly before its free memory is used up, because of its own needs.
 constexpr std::uint64_t kDriverReserve = 32 * kMiB;
-// A sample may be a tenth of a second older than the request: modules that were loaded since, and the like.
-constexpr std::uint64_t kSampleMargin = 128 * kMiB;
 // Share of a device that this process's context and libraries may take without suggesting another process.
 constexpr double kOrdinaryOutside = 0.1;
 
@@ -51,7 +49,7 @@ std::uint64_t outside_grew(const Store& store, const OutOfMemory& event, std::ui
 
 OomRefusedBy find_refused_by(const OomFailure& failure) {
   if (!failure.caching || !failure.device_free || !failure.reserved) return OomRefusedBy::unknown;
-  const std::uint64_t margin = failure.sampled_at_ns ? kSampleMargin : 0;
+  const std::uint64_t margin = failure.sample_margin;
   if (*failure.device_free < failure.request.driver) {
     // If no memory is left, the sample includes all later allocations.
     const bool full = *failure.device_free <= kDriverReserve || failure.request.driver - *failure.device_free > margin;

@@ -101,6 +101,7 @@ class Explainer {
     if (!failure.capacity) failure.capacity = sampled->capacity;
     failure.device_free = sampled->free;
     failure.sampled_at_ns = sampled->at_ns;
+    failure.sample_margin = sampled->margin;
     failure.other_processes = sampled->other_processes;
   }
 
@@ -108,8 +109,12 @@ class Explainer {
     const Holders& holders = options_.holders;
     std::unordered_map<StackId, Held> held;
     std::uint64_t recorded = 0;
+    if (options_.attribution != nullptr) failure.of_batch = 0;
     for (const BlockId block : live_blocks(store_, event.device, event.change_count)) {
       recorded += store_.blocks.size[block.value];
+      if (failure.of_batch && grows_with_batch(options_.attribution->blocks[block.value].category)) {
+        *failure.of_batch += store_.blocks.size[block.value];
+      }
       if (!holders.lists(block.value)) continue;
       const std::uint64_t born_ns = store_.live_changes[store_.blocks.birth_change[block.value]].time_ns;
       Held& stack = held[holders.of(store_, block.value)];

@@ -144,6 +144,7 @@ struct OomFailure {
   /// As reported by the driver; with sampled_at_ns, worked out from the sample of that time.
   std::optional<std::uint64_t> device_free;
   std::optional<std::uint64_t> sampled_at_ns;
+  std::uint64_t sample_margin = 0;               ///< SampledFree::margin; 0: as reported by the driver
   std::optional<std::uint64_t> outside;          ///< used on the device but not reserved; nullopt without a capacity
   std::optional<std::uint64_t> other_processes;  ///< the part of `outside` that other processes use; nullopt: unknown
   std::uint64_t outside_grew = 0;                ///< lower bound of the growth since an earlier time; 0 if unknown
@@ -170,6 +171,8 @@ struct OomFailure {
   std::uint64_t other_bytes = 0;
   CallSites call_sites;          ///< the same by call site
   std::uint64_t unrecorded = 0;  ///< allocated, in no recorded block
+  /// Allocated for what grows with the batch: see grows_with_batch(). nullopt without an attribution.
+  std::optional<std::uint64_t> of_batch;
 };
 
 struct Explanation {

@@ -40,6 +40,8 @@ struct SampleAt {
 // memory may be from before or after it.
 constexpr std::uint64_t kSteadyNs = 5'000'000;
 constexpr std::size_t kMaxSamplesLookedAt = 20;
+// The recorder takes a sample at once when a request fails; the process may end or free memory afterwards.
+constexpr std::uint64_t kMaxAfterNs = 1'000'000'000;
 
 // Time between the sample and the nearest change of reserved memory on the device, in either direction, up to
 // kSteadyNs.
@@ -92,6 +94,26 @@ std::optional<SampleAt> sample_before(const Store& store, const OutOfMemory& eve
   return SampleAt{static_cast<std::size_t>(found - store.samples.devices.begin()), *best};
 }
 
+// The first sample after the failure, if reserved memory was the same from the failure until shortly after the sample.
+// nullopt if a driver call was in progress.
+std::optional<std::size_t> sample_after(const Store& store, const DeviceSeries& series, const OutOfMemory& event) {
+  const auto later = std::ranges::upper_bound(series.time_ns, event.time_ns);
+  auto index = static_cast<std::size_t>(later - series.time_ns.begin());
+  while (index < series.time_ns.size() && !series.used_bytes[index]) ++index;
+  if (index == series.time_ns.size() || series.time_ns[index] - event.time_ns > kMaxAfterNs) return std::nullopt;
+  const std::uint64_t until_ns = series.time_ns[index] + kSteadyNs;
+  const std::vector<TotalsChange>& changes = store.totals_changes;
+  for (auto change = std::ranges::upper_bound(changes, event.time_ns, {}, &TotalsChange::time_ns);
+       change != changes.end() && change->time_ns <= until_ns; ++change) {
+    if (change->device == event.device && change->reserved != *event.reserved) return std::nullopt;
+  }
+  const auto& calls = store.samples.slow_calls;
+  if (std::ranges::any_of(calls, [&](const SlowDriverCall& call) { return call.covers(series.time_ns[index]); })) {
+    return std::nullopt;
+  }
+  return index;
+}
+
 // `known_bytes`: of the recorded process.
 std::optional<std::uint64_t> used_by_others(const DeviceSeries& series, std::uint64_t until_ns,
                                             std::uint64_t known_bytes) {
@@ -111,14 +133,30 @@ std::optional<std::uint64_t> used_by_others(const DeviceSeries& series, std::uin
   return bytes;
 }
 
-SampledFree free_at(const DeviceSeries& series, std::size_t index, const OutOfMemory& event, const HeldMemory& held) {
+// `held`: at sample `index`, the last one before the failure. A sample right after the failure is nearer, unless the
+// process has ended by then.
+SampledFree free_at(const Store& store, const DeviceSeries& series, std::size_t index, const OutOfMemory& event,
+                    const HeldMemory& held) {
   const std::uint64_t reserved =
       event.device < held.devices.size() ? held.devices[event.device].reserved_bytes.value_or(0) : 0;
-  const std::uint64_t outside = saturating_subtract(*series.used_bytes[index], reserved);
   const std::uint64_t driver = series.driver_reserved_bytes[index].value_or(0);
   const std::uint64_t usable = saturating_subtract(*series.device.total_bytes, driver);
-  return {usable, saturating_subtract(usable, saturating_add(outside, *event.reserved)), series.time_ns[index],
-          used_by_others(series, event.time_ns, reserved)};
+  std::uint64_t outside = saturating_subtract(*series.used_bytes[index], reserved);
+  SampledFree sampled;
+  sampled.capacity = usable;
+  sampled.at_ns = series.time_ns[index];
+  sampled.other_processes = used_by_others(series, event.time_ns, reserved);
+  if (const auto after = sample_after(store, series, event); after && *series.used_bytes[*after] >= *event.reserved) {
+    const std::uint64_t outside_after = *series.used_bytes[*after] - *event.reserved;
+    const std::uint64_t difference = std::max(outside, outside_after) - std::min(outside, outside_after);
+    if (difference < kSampleMargin) {
+      outside = outside_after;
+      sampled.at_ns = series.time_ns[*after];
+      sampled.margin = difference;
+    }
+  }
+  sampled.free = saturating_subtract(usable, saturating_add(outside, *event.reserved));
+  return sampled;
 }
 
 }  // namespace
@@ -229,7 +267,7 @@ std::vector<std::optional<SampledFree>> sampled_free(const Store& store, const s
   for (std::size_t n = 0; n < failures.size(); ++n) {
     if (!samples[n]) continue;
     const DeviceSeries& series = store.samples.devices[samples[n]->device];
-    free[n] = free_at(series, samples[n]->index, store.out_of_memory[failures[n]], held->held);
+    free[n] = free_at(store, series, samples[n]->index, store.out_of_memory[failures[n]], held->held);
     ++held;
   }
   return free;

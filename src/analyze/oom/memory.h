@@ -13,6 +13,7 @@
 
 #include "allocator/rules.h"
 #include "analyze/fragmentation/segment_map.h"
+#include "base/units.h"
 #include "store/store.h"
 
 namespace tidemark {
@@ -95,11 +96,18 @@ class OomMemory {
 /// Sizes for a request of `bytes`, which the allocator has rounded.
 [[nodiscard]] OomRequest size_request(std::uint64_t bytes, bool expandable);
 
-/// Free memory of the device at the failed request, if memory outside PyTorch was as in the last sample before.
+/// Bytes by which memory outside PyTorch may have changed since the last sample, taken up to a tenth of a second before
+/// the request: modules that were loaded since, and the like.
+inline constexpr std::uint64_t kSampleMargin = 128 * kMiB;
+
+/// Free memory of the device at the failed request, if memory outside PyTorch was as in the nearest sample: the first
+/// one after the request if it agrees with the last one before within kSampleMargin, else the last one before.
 struct SampledFree {
   std::uint64_t capacity = 0;
   std::uint64_t free = 0;
   std::uint64_t at_ns = 0;
+  /// How far `free` may be off: the difference between the samples before and after the request.
+  std::uint64_t margin = kSampleMargin;
   /// Used by other processes, in the latest list before the request; nullopt: a process of the list is not known, or
   /// the recorded process is not in it.
   std::optional<std::uint64_t> other_processes = {};

@@ -157,9 +157,10 @@ void Recorder::poll_once(std::span<pollfd> others) {
   ++idle_polls_;
   take_samples();
   for (Client& client : clients_) drain(client, was_stopped);
+  find_failures();
   end_exited();
   if (options_.keep) {
-    check_for_oom();
+    dump_if_due();
     take_written_dump();
   }
   notify_readers();
@@ -441,10 +442,16 @@ void Recorder::note_oom() {
   if (!first_oom_ && may_dump()) first_oom_ = last_oom_;
 }
 
-void Recorder::check_for_oom() {
+// The free memory at a failed request is known from samples: the nearer, the better.
+void Recorder::find_failures() {
   for (Client& client : clients_) {
-    if (client.session != nullptr && has_failed(client)) note_oom();
+    if (client.session == nullptr || !has_failed(client)) continue;
+    sampler_.sample_now();
+    if (options_.keep) note_oom();
   }
+}
+
+void Recorder::dump_if_due() {
   if (!options_.keep->dump.on_oom || dump_writer_.busy()) return;  // a due dump stays due
   if (!killed_.empty() && Clock::now() - first_killed_ > kKillGrace) dump(DumpReason::host_oom);
   if (first_oom_ && Clock::now() - *first_oom_ > kOomGrace) dump(DumpReason::device_oom);

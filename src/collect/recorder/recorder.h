@@ -163,7 +163,8 @@ class Recorder {
   static bool has_failed(Client& client);
   void note_oom();
   void note_killed(const KilledProcess& killed);
-  void check_for_oom();
+  void find_failures();
+  void dump_if_due();
   [[nodiscard]] bool may_dump() const;
   void dump(DumpReason reason);
   void take_written_dump();

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/simulated_gpu.h"
+
 namespace tidemark::phantom {
 
 /// The devices that a value of CUDA_VISIBLE_DEVICES names, out of `devices`: numbers, or UUIDs or their beginnings
@@ -32,13 +34,12 @@ namespace tidemark::phantom {
 [[nodiscard]] int current_device();
 void set_current_device(int device);
 
-/// The UUIDs of phantom devices, which `tidemark plan` sets in CUDA_VISIBLE_DEVICES: no real GPU has them. The sixteen
-/// bytes "tidemark-phanto" and the device's number in hexadecimal, as nvidia-smi -L prints UUIDs. `device`: among those
-/// of the profile.
+/// The UUIDs of phantom devices, which `tidemark plan` sets in CUDA_VISIBLE_DEVICES. `device`: among those of the
+/// profile.
 [[nodiscard]] inline std::string device_uuid(int device) {
-  char text[64];
-  std::snprintf(text, sizeof text, "GPU-74696465-6d61-726b-2d70-68616e746f%02x", static_cast<unsigned>(device) & 0xffU);
-  return text;
+  char number[4];
+  std::snprintf(number, sizeof number, "%02x", static_cast<unsigned>(device) & 0xffU);
+  return std::string(kSimulatedGpuUuid) + number;
 }
 
 /// Loads the library in CUDA_INJECTION64_PATH and calls its InitializeInjection(), as the driver does when it is

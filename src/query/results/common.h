@@ -192,6 +192,8 @@ void describe(Visitor& v, const RecordingInfo& recording) {
   v.field("event_count", recording.event_count, "events in the recording, or entries of the snapshot's trace");
   v.field("duration_ns", recording.duration_ns, "from the start to the last event");
   v.field("data_quality", recording.quality);
+  v.field_if(!recording.simulated_gpu.empty(), "simulated_gpu", recording.simulated_gpu,
+             "name of the GPU that `tidemark plan` simulated; absent: the program ran without it");
   v.field_if(!recording.chosen_blocks.empty(), "filter", recording.chosen_blocks,
              "which blocks were chosen, in words; absent: all");
 }

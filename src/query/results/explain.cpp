@@ -163,7 +163,8 @@ void describe(Visitor& v, const OomFailure& failure, const Explanation& explanat
   v.field("reserved_bytes", failure.reserved);
   v.field("cached_bytes", failure.cached, "reserved, and in no block");
   v.field("device_free_bytes", failure.device_free, "as the driver reported, or as of the last sample");
-  v.field("device_free_sampled_at_ns", failure.sampled_at_ns, "null: the driver reported it at the failure");
+  v.field("device_free_sampled_at_ns", failure.sampled_at_ns,
+          "time of the sample nearest to the failure, before or after it; null: the driver reported it at the failure");
   v.field("capacity_bytes", failure.capacity, "of the device");
   v.field("outside_pytorch_bytes", failure.outside, "in use on the device, but not reserved; known with a capacity");
   v.field("other_processes_bytes", failure.other_processes, "the part of it that other processes use");
@@ -181,6 +182,8 @@ void describe(Visitor& v, const OomFailure& failure, const Explanation& explanat
   v.field("other_call_site_count", failure.call_sites.other_call_sites);
   v.field("other_call_sites_bytes", failure.call_sites.other_bytes);
   v.field("unrecorded_bytes", failure.unrecorded, "allocated, in no recorded block");
+  v.field_if(failure.of_batch.has_value(), "batch_bytes", failure.of_batch,
+             "allocated for activations, inputs and temporaries, which grow with the batch");
   v.field_if(!failure.advice.empty(), "advice", failure.advice, "most bytes first");
 }
 

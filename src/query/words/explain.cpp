@@ -164,7 +164,10 @@ std::string evidence_text(const OomFailure& failure, const OomFinding& finding) 
 
 std::string device_free_source(const OomFailure& failure) {
   if (!failure.sampled_at_ns) return "as reported by the driver";
-  return fmt::format("sampled {} before", format_duration_ns(failure.last_ns - *failure.sampled_at_ns));
+  const bool before = *failure.sampled_at_ns <= failure.last_ns;
+  const std::uint64_t distance =
+      before ? failure.last_ns - *failure.sampled_at_ns : *failure.sampled_at_ns - failure.last_ns;
+  return fmt::format("sampled {} {}", format_duration_ns(distance), before ? "before" : "after");
 }
 
 std::string unknown_cause_text(const OomFailure& failure) {

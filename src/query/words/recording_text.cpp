@@ -3,6 +3,7 @@
 #include <fmt/chrono.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <ctime>
 #include <sstream>
 
@@ -103,6 +104,14 @@ std::vector<std::string> command_words(const RecordingInfo& recording) {
   return words;
 }
 
+std::optional<std::string> pasted_command(const RecordingInfo& recording) {
+  if (recording.process.rank) return std::nullopt;
+  const std::vector<std::string> words = command_words(recording);
+  const auto is_plain = [](const std::string& word) { return shell_argument(word) == word; };
+  if (words.empty() || !std::ranges::all_of(words, is_plain)) return std::nullopt;
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
 std::string process_name(const RecordingInfo& recording, bool child) {
   if (recording.source != SourceKind::recording) return printable(base_name(recording.path));
   const ProcessInfo& process = recording.process;
@@ -139,6 +148,9 @@ std::vector<Fact> recording_facts(const RecordingInfo& recording) {
       {"software", fmt::format("Python {}, PyTorch {}, tidemark {}", known(process.python_version),
                                known(process.torch_version), known(process.recorder_version))},
       {"events", fmt::format("{}, stacks: {}", format_count(recording.event_count), known(process.stack_mode))}};
+  if (!recording.simulated_gpu.empty()) {
+    facts.push_back({"GPU", "simulated by tidemark plan: " + shown(recording.simulated_gpu)});
+  }
   if (!recording.allocator_settings.value_or("").empty()) {
     facts.push_back({"allocator", shown(*recording.allocator_settings, kSettingsWidth)});
   }

@@ -40,6 +40,11 @@ namespace tidemark {
 /// The arguments of a recorded program, which are known joined by spaces only: one with a space in it is several.
 [[nodiscard]] std::vector<std::string> command_words(const RecordingInfo& recording);
 
+/// The command of a recorded program, to be pasted into a shell. nullopt if it is not known well enough: a launcher
+/// started it with variables that are not recorded, or it has characters that a shell interprets (a recording may be
+/// another's).
+[[nodiscard]] std::optional<std::string> pasted_command(const RecordingInfo& recording);
+
 /// Name of a process: "rank 1", "rank 1, DataLoader worker 4712 of 4711", "pid 4711"; a snapshot's file. `child`:
 /// whether it is known as a child of another recorded process.
 [[nodiscard]] std::string process_name(const RecordingInfo& recording, bool child = false);

@@ -6,6 +6,7 @@
 #include "query/words/attribution.h"
 #include "query/words/explain.h"
 #include "query/words/printable.h"
+#include "query/words/recording_text.h"
 #include "query/words/stack_text.h"
 #include "report/common/columns.h"
 #include "report/common/text_parts.h"
@@ -249,12 +250,17 @@ std::string to_text(const Explanation& explanation, const Terminal& terminal) {
   if (failure.cause == OomCause::fragmentation) {
     return text + next_text(explanation.recording, "fragmentation", "which blocks keep segments", terminal);
   }
+  const std::optional<std::string> program = pasted_command(explanation.recording);
+  const bool may_plan = program && failure.caching && explanation.recording.simulated_gpu.empty();
+  if (may_plan && ranked_fixes(failure).empty()) {
+    return text +
+           next_command("tidemark plan -- " + *program, "finds what it needs, and changes that make it fit", terminal);
+  }
   if (!failure.advice.empty() && !terminal.all) {
     return text + next_text(explanation.recording, "explain --all", "all fixes with their checks, and all call sites",
                             terminal);
   }
-  return text + next_text(explanation.recording, fmt::format("tree --at {}ns", failure.last_ns),
-                          "call tree of the memory at the failure", terminal);
+  return text + next_text(explanation.recording, "report", "the whole recording on one page", terminal);
 }
 
 }  // namespace tidemark

@@ -90,6 +90,21 @@ std::string numbered(const std::vector<RankedFix>& fixes) {
   return text;
 }
 
+// Where nothing else is known to save memory: whether most of it grows with the batch.
+std::string smaller_batch_text(const OomFailure& failure) {
+  const std::uint64_t of_batch = failure.of_batch.value_or(0);
+  if (of_batch == 0 || of_batch < failure.allocated / 2) return {};
+  return fmt::format("Fix: a smaller batch, or shorter sequences: {} of {} allocated grow with them\n",
+                     format_bytes(of_batch), format_bytes(failure.allocated));
+}
+
+// An evaluation goes on after the failed request, whatever the steps before it needed.
+bool knows_whole_step(const OomFailure& failure) {
+  const bool in_evaluation = std::ranges::any_of(
+      failure.advice, [](const OomAdvice& advice) { return advice.kind == AdviceKind::inference_with_autograd; });
+  return failure.step_count > 1 && !in_evaluation;
+}
+
 }  // namespace
 
 std::vector<RankedFix> ranked_fixes(const OomFailure& failure) {
@@ -97,6 +112,9 @@ std::vector<RankedFix> ranked_fixes(const OomFailure& failure) {
   const auto add = [&](const OomFix& fix) { fixes.push_back({fix_text(failure, fix), effect_of(fix)}); };
   std::vector<OomFix> others = failure.fixes;
   std::ranges::stable_sort(others, {}, rank_of);
+  // In the first step, what the later requests need is not known: a smaller request alone would not have been enough.
+  const bool batch_decides = !knows_whole_step(failure) && !smaller_batch_text(failure).empty();
+  if (batch_decides) std::erase_if(others, [](const OomFix& fix) { return fix.kind == OomFixKind::smaller_request; });
   for (const OomFix& fix : others) {
     if (fix.kind == OomFixKind::stop_leak) add(fix);
   }
@@ -115,11 +133,7 @@ std::vector<RankedFix> ranked_fixes(const OomFailure& failure) {
 
 std::string fixes_title(const OomFailure& failure, std::size_t count) {
   const char* const fixes = count == 1 ? "Fix" : "Fixes";
-  // An evaluation goes on after the failed request, whatever the steps before it needed.
-  const bool in_evaluation = std::ranges::any_of(
-      failure.advice, [](const OomAdvice& advice) { return advice.kind == AdviceKind::inference_with_autograd; });
-  const bool whole_step = failure.step_count > 1 && !in_evaluation;
-  if (whole_step || failure.device.type == DeviceType::cpu)
+  if (knows_whole_step(failure) || failure.device.type == DeviceType::cpu)
     return fmt::format("{} that would have been enough:", fixes);
   return fmt::format("{} for this request (later requests of the step may still fail):", fixes);
 }
@@ -134,7 +148,7 @@ std::string fixes_text(const OomFailure& failure, const Terminal& terminal) {
     if (savings.size() == kMaxFixes) break;
     savings.push_back(fix_of(advice));
   }
-  if (savings.empty()) return {};
+  if (savings.empty()) return smaller_batch_text(failure);
   const bool unknown = std::ranges::any_of(failure.advice, [](const OomAdvice& advice) { return !advice.suffices; });
   const char* title = unknown ? "Changes that save memory (whether one is enough is unknown):"
                               : "Changes that save memory, none of them enough by itself:";

@@ -194,7 +194,11 @@ std::string to_text(const Leaks& leaks, const Terminal& terminal) {
   }
   if (leaks.verdict != LeakVerdict::leak) return text;
   if (const auto command = find_holders_command(leaks)) {
-    return text + next_command(*command, "runs it again and names what holds this memory", terminal);
+    const bool planned = !leaks.recording.simulated_gpu.empty();
+    return text + next_command(*command,
+                               planned ? "on a machine with a GPU: names what holds this memory"
+                                       : "runs it again and names what holds this memory",
+                               terminal);
   }
   return text + next_text(leaks.recording, "report", "a page with the growth over time", terminal);
 }

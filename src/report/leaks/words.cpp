@@ -136,8 +136,10 @@ std::vector<LeakFix> leak_fixes(const Leaks& leaks) {
     const bool is_unknown = leaks.objects[index].mistake.mistake == UsualMistake::none;
     if (is_unknown && (leaks.objects[index].perhaps_input || !is_python(leaks.recording.process))) continue;
     LeakFix fix = leak_fix(leaks, index);
-    const auto known = std::ranges::find_if(
-        fixes, [&](const LeakFix& other) { return other.fix == fix.fix && other.cause == fix.cause; });
+    // What usually holds the fastest of those that match no mistake holds the others too.
+    const auto known = std::ranges::find_if(fixes, [&](const LeakFix& other) {
+      return other.fix == fix.fix && (other.cause == fix.cause || !(other.is_known || fix.is_known));
+    });
     if (known == fixes.end()) {
       fixes.push_back(std::move(fix));
     } else {
@@ -159,14 +161,11 @@ std::string leak_fixes_text(const Leaks& leaks) {
   return text;
 }
 
-// A recording may be another's: no character of a shell is passed on.
 std::optional<std::string> find_holders_command(const Leaks& leaks) {
   if (std::ranges::all_of(leak_fixes(leaks), &LeakFix::is_known)) return std::nullopt;
-  if (leaks.recording.process.rank) return std::nullopt;  // a launcher started it, with variables that are not recorded
-  const std::vector<std::string> words = command_words(leaks.recording);
-  const auto is_plain = [](const std::string& word) { return shell_argument(word) == word; };
-  if (words.empty() || !std::ranges::all_of(words, is_plain)) return std::nullopt;
-  return fmt::format("tidemark leak --enable-tracking -- {}", fmt::join(words, " "));
+  const std::optional<std::string> program = pasted_command(leaks.recording);
+  if (!program) return std::nullopt;
+  return "tidemark leak --enable-tracking -- " + *program;
 }
 
 std::string rate_text(double bytes) {

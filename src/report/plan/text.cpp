@@ -40,7 +40,7 @@ std::string fitting_changes_text(const PlanNeed& need, const Terminal& terminal)
   constexpr std::size_t kPlaceWidth = 60;
   std::vector<std::string> lines;
   for (const PlannedChange& change : need.changes) {
-    lines.push_back(fmt::format("{}: needs {}", printable(change.change), format_bytes(change.bytes)));
+    lines.push_back(fmt::format("{}: fits with {} used", printable(change.change), format_bytes(change.bytes)));
   }
   for (const Advice& advice : need.advice) {
     lines.push_back(fmt::format("{}: saves {}", advice_change_at(advice, kPlaceWidth), saving_text(advice)));

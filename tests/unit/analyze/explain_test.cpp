@@ -446,6 +446,39 @@ TEST(ExplainRecording, TakesFreeMemoryFromTheLastSampleBefore) {
   EXPECT_EQ(exhausted.missing, 64 * kMiB);
 }
 
+// The recorder takes a sample right after the failure. Where it agrees with the one before, the free memory is certain.
+TEST(ExplainRecording, SamplesOnBothSidesAreExact) {
+  constexpr std::uint64_t kMs = 1'000'000;
+  const auto explained = [](std::uint64_t outside_after, std::uint64_t reserved_after = 5000 * kMiB) {
+    Scenario scenario;
+    const SampledDeviceId gpu = scenario.sampled_gpu(0, 6900 * kMiB);
+    scenario.totals(kGpu, 0, 5000 * kMiB);
+    scenario.allocate(10 * kMs, "weights", 4900 * kMiB, kGpu);
+    scenario.used(60 * kMs, gpu, 6000 * kMiB);
+    scenario.out_of_memory(100 * kMs, 1000 * kMiB, kGpu);
+    scenario.used(103 * kMs, gpu, reserved_after + outside_after);
+    scenario.totals(kGpu, 4900 * kMiB, reserved_after);
+    scenario.allocate(105 * kMs, "more", kMiB, kGpu);
+    return Explained(scenario.store());
+  };
+  const Explained same = explained(1000 * kMiB);
+  EXPECT_EQ(same.sampled_at_ns, 103 * kMs);
+  EXPECT_EQ(same.device_free, 900 * kMiB);
+  EXPECT_EQ(same.refused_by, OomRefusedBy::device) << "900 MiB were free for 1000, and both samples say so";
+  EXPECT_EQ(same.missing, 100 * kMiB);
+
+  const Explained grown = explained(1010 * kMiB);
+  EXPECT_EQ(grown.device_free, 890 * kMiB) << "the nearer sample";
+  EXPECT_EQ(grown.refused_by, OomRefusedBy::device) << "110 MiB are missing, and the samples differ by 10";
+
+  const Explained other = explained(1200 * kMiB);
+  EXPECT_EQ(other.sampled_at_ns, 60 * kMs) << "something else happened: perhaps the process ended";
+  EXPECT_EQ(other.refused_by, OomRefusedBy::unknown);
+
+  const Explained released = explained(1000 * kMiB, 4000 * kMiB);
+  EXPECT_EQ(released.sampled_at_ns, 60 * kMs) << "reserved memory changed right after the second sample";
+}
+
 // 1000 MiB outside PyTorch of 6500, 500 missing. The list of processes shows whose they are.
 TEST(ExplainRecording, OtherProcessesAreThoseOfTheList) {
   const auto process = [](ProcessKind kind, std::optional<std::uint64_t> bytes) {

@@ -5,10 +5,10 @@
 
 #include <optional>
 
+#include "base/units.h"
+
 namespace tidemark {
 namespace {
-
-constexpr std::uint64_t kMiB = 1 << 20;
 
 AllocatorModel model(const pytorch::AllocatorSettings& settings = {}, AllocatorModel::Limit limit = {}) {
   return AllocatorModel(settings, limit);

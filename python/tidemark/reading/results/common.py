@@ -61,6 +61,7 @@ class OfRecording:
     event_count: int  #: events in the recording, or entries of the snapshot's trace
     duration_ns: int  #: from the start to the last event
     data_quality: DataQuality
+    simulated_gpu: Optional[str]  #: name of the GPU that ``tidemark plan`` simulated; None: the program ran without it
     filter: Optional[str]  #: which blocks were chosen, in words; None: all
 
 

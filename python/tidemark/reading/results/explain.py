@@ -160,7 +160,8 @@ class Failure:
     reserved_bytes: Optional[int]
     cached_bytes: Optional[int]  #: reserved, and in no block
     device_free_bytes: Optional[int]  #: as the driver reported, or as of the last sample
-    device_free_sampled_at_ns: Optional[int]  #: None: the driver reported it at the failure
+    #: time of the sample nearest to the failure, before or after it; None: the driver reported it at the failure
+    device_free_sampled_at_ns: Optional[int]
     capacity_bytes: Optional[int]  #: of the device
     outside_pytorch_bytes: Optional[int]  #: in use on the device, but not reserved; known with a capacity
     other_processes_bytes: Optional[int]  #: the part of it that other processes use
@@ -178,6 +179,7 @@ class Failure:
     other_call_site_count: int
     other_call_sites_bytes: int
     unrecorded_bytes: int  #: allocated, in no recorded block
+    batch_bytes: Optional[int]  #: allocated for activations, inputs and temporaries, which grow with the batch
     advice: Optional[tuple[FailureAdvice, ...]]  #: most bytes first
 
 

@@ -291,6 +291,7 @@ struct Sampler::Shared {
   std::condition_variable changed;
   std::vector<Reading> readings;
   bool stop = false;
+  bool now = false;  ///< a reading of the devices is asked for
   bool ended = false;
 };
 
@@ -326,13 +327,23 @@ void Sampler::run(const std::shared_ptr<Shared>& shared) {
       if (shared->readings.size() < kMaxReadings)
         std::move(readings.begin(), readings.end(), std::back_inserter(shared->readings));
       readings.clear();
-      shared->changed.wait_until(lock, taker.next(), [&] { return shared->stop; });
+      shared->changed.wait_until(lock, taker.next(), [&] { return shared->stop || shared->now; });
+      if (std::exchange(shared->now, false)) taker.read_devices_now();
     }
   } catch (const std::exception&) {  // out of memory: no more samples, the recorder may go on
   }
   const std::lock_guard lock(shared->mutex);
   shared->ended = true;
   shared->changed.notify_all();
+}
+
+void Sampler::sample_now() {
+  const Clock::time_point now = Clock::now();
+  if (sampled_now_at_ && now - *sampled_now_at_ < 1s) return;
+  sampled_now_at_ = now;
+  const std::lock_guard lock(shared_->mutex);
+  shared_->now = true;
+  shared_->changed.notify_all();
 }
 
 std::vector<Reading> Sampler::collect() {

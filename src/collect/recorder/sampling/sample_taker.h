@@ -68,6 +68,8 @@ class Pace {
             std::chrono::nanoseconds elapsed);
   /// Repeats before the interval ends, as soon as the share of `elapsed` time allows: others may have waited for it.
   void sample_soon() { next_ = std::min(next_, earliest_); }
+  /// Repeats at once, whatever the last time cost.
+  void sample_now() { next_ = {}; }
 
  private:
   std::chrono::nanoseconds interval_;
@@ -89,6 +91,8 @@ class SampleTaker {
   void take(std::vector<Reading>& readings);
   /// When the next reading is due.
   [[nodiscard]] std::chrono::steady_clock::time_point next() const;
+  /// Makes the next reading of devices due.
+  void read_devices_now() { device_pace_.sample_now(); }
 
  private:
   struct Device {
@@ -152,6 +156,8 @@ class Sampler {
   void start();
   /// The readings since the last call, oldest first.
   [[nodiscard]] std::vector<Reading> collect();
+  /// Reads the devices at once, without waiting for it; at most once a second.
+  void sample_now();
 
  private:
   struct Shared;  ///< shared with the thread
@@ -159,6 +165,7 @@ class Sampler {
 
   std::shared_ptr<Shared> shared_;
   bool started_ = false;
+  std::optional<std::chrono::steady_clock::time_point> sampled_now_at_;  ///< the last call that had an effect
 };
 
 }  // namespace tidemark

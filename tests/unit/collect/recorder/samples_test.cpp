@@ -267,6 +267,24 @@ TEST_F(SamplesTest, OnSeparateThread) {
   EXPECT_EQ(of_kind<DevicesFound>(readings).size(), 1U);
 }
 
+TEST_F(SamplesTest, AtOnceWhenAsked) {
+  Sampler sampler(options(1h), ::getppid(), clock_);
+  sampler.start();
+  std::vector<Reading> readings;
+  const auto wait_for = [&](std::size_t count) {
+    const Clock::time_point deadline = Clock::now() + 30s;
+    while (of_kind<DeviceSample>(readings).size() < count && Clock::now() < deadline) {
+      for (Reading& reading : sampler.collect()) readings.push_back(std::move(reading));
+      std::this_thread::sleep_for(1ms);
+    }
+    return of_kind<DeviceSample>(readings).size();
+  };
+  ASSERT_EQ(wait_for(2), 2U) << "both devices, once an hour";
+  sampler.sample_now();
+  sampler.sample_now();
+  EXPECT_EQ(wait_for(4), 4U);
+}
+
 TEST_F(SamplesTest, SwitchedOff) {
   SampleOptions off = options(1ms);
   off.enabled = false;
