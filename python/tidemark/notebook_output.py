@@ -34,7 +34,8 @@ class RecordedCell:
         self._holder = _holder_of_leak(self._run) if in_process else None
 
     def __repr__(self) -> str:
-        return self._with_holder(str(self._run.summary()))
+        # A notebook runs a command of the shell after "!".
+        return self._with_holder(str(self._run.summary())).replace("\nNext: tidemark ", "\nNext: !tidemark ")
 
     def _with_holder(self, text: str) -> str:
         """The text of a summary, with the holder that was found in place of what usually holds such memory."""

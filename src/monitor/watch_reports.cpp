@@ -133,9 +133,13 @@ LeakObject* leak_of(const HeldStorage& storage, std::uint64_t answered_ns, const
 void match_mistakes(const ObjectAnswer& answer, const LiveRecording& recording, const Store& store, Leaks& leaks) {
   const std::uint64_t until_ns = answered_ns(answer, recording);
   std::map<std::tuple<LeakObject*, UsualMistake, std::string>, std::uint64_t> bytes;
+  std::map<LeakObject*, std::uint64_t> all;
+  std::map<LeakObject*, std::uint64_t> native;
   for (const HeldStorage& storage : answer.storages) {
     LeakObject* leak = leak_of(storage, until_ns, store, leaks);
     if (leak == nullptr) continue;
+    all[leak] += storage.bytes;
+    if (storage.native) native[leak] += storage.bytes;
     const MatchedMistake mistake = match_usual_mistake({leak->keeps_graphs, storage.chains, {}, leak->ends_in_scalar});
     if (mistake.confidence == Confidence::exact) bytes[{leak, mistake.mistake, mistake.holder}] += storage.bytes;
   }
@@ -145,6 +149,11 @@ void match_mistakes(const ObjectAnswer& answer, const LiveRecording& recording, 
     if (size <= most[leak]) continue;
     most[leak] = size;
     leak->mistake = {mistake, Confidence::exact, holder};
+  }
+  // What grows in every step without an object that refers to it is mostly in autograd graphs.
+  for (const auto& [leak, size] : native) {
+    if (leak->mistake.mistake != UsualMistake::none || size <= all[leak] / 2) continue;
+    leak->mistake = {UsualMistake::tensors_with_graph, Confidence::estimated, {}};
   }
 }
 

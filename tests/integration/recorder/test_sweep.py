@@ -73,8 +73,8 @@ class Phantom(Sweeping):
         self.assertEqual(
             lines[title + 1 : title + 3],
             [
-                f"  1. {batch}: needs {halved / GIB:.1f} GiB",
-                f"  2. --grad-checkpointing: needs {checkpointed / GIB:.1f} GiB",
+                f"  1. {batch}: fits with {halved / GIB:.1f} GiB used",
+                f"  2. --grad-checkpointing: fits with {checkpointed / GIB:.1f} GiB used",
             ],
         )
         # With less memory, checkpointing is not enough.
