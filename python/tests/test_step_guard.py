@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 
 import pytest
 from gpu_programs import GPU_PYTHON, needs_gpu, on_gpu, run_on_gpu
+from rank_programs import free_port, run_ranks
 from scripted_device import ScriptedDevice
 
 import tidemark
@@ -323,29 +323,7 @@ def test_a_stop_dumps_the_flight_recorder(tmp_path: Path) -> None:
 @pytest.fixture(scope="module")
 def ranks() -> list[dict[str, Any]]:
     """What each of three ranks did in each scene of guard_ranks.py, and what it logged."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    package, fast = str(Path(str(tidemark.__file__)).parents[1]), str(HERE.parents[1] / "tests" / "startup" / "no_compiler")
-    job = {"WORLD_SIZE": "3", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "OMP_NUM_THREADS": "1"}
-    job["PYTHONPATH"] = os.pathsep.join([fast, package, os.environ.get("PYTHONPATH", "")])
-    command = [sys.executable, str(HERE / "guard_ranks.py")]
-    running = [
-        subprocess.Popen(
-            command, env={**os.environ, **job, "RANK": str(rank)}, text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
-        for rank in range(3)
-    ]
-    try:
-        told = []
-        for process in running:
-            printed, said = process.communicate(timeout=300)
-            assert process.returncode == 0, said
-            told.append({**json.loads(printed.splitlines()[-1]), "stderr": said})
-        return told
-    finally:
-        for process in running:
-            process.kill()
+    return run_ranks("guard_ranks.py", 3)
 
 
 def scene(ranks: list[dict[str, Any]], name: str) -> list[dict[str, Any]]:
@@ -427,10 +405,7 @@ def test_two_gpus_agree_by_nccl(tmp_path: Path, groups: str) -> None:
         pytest.skip("one GPU")
     package = str(Path(str(tidemark.__file__)).parents[1])
     startup = str(HERE.parents[1] / "tests" / "startup")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = str(free.getsockname()[1])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([startup, package, str(HERE)]), "MASTER_PORT": port}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([startup, package, str(HERE)]), "MASTER_PORT": free_port()}
     command = [*on_gpu("--gpu", "H100-80GB", "--devices", "2"), GPU_PYTHON, str(HERE / "guard_two_gpus.py"), "--groups", groups]
     ran = subprocess.run(command, cwd=tmp_path, env=environment, text=True, capture_output=True, check=False)
     told = [json.loads(line) for line in (ran.stdout + ran.stderr).splitlines() if line.startswith('{"rank"')]

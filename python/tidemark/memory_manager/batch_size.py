@@ -1,4 +1,4 @@
-"""The largest batch size that fits, from a few whole steps."""
+"""The largest batch size that fits, on all ranks of a job, from a few whole steps."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 from tidemark import _engine
 from tidemark._errors import TidemarkError
+from tidemark._ranks import collectives_issued
+from tidemark.memory_manager.agreed_trials import AgreedTrials, Trial
 from tidemark.memory_manager.cuda_counters import PeakMeter, device_number, memory_limit
 from tidemark.memory_manager.out_of_memory import forget, free_caches, is_out_of_memory
 from tidemark.memory_manager.planned_sizes import PlannedSize, check_command, plan_sizes
@@ -29,21 +31,25 @@ _ENDS = {
 
 @dataclass(frozen=True)
 class BatchProbe:
-    """A size that was tried."""
+    """A size that was tried, on all ranks."""
 
     batch_size: int
+    #: On all ranks.
     fits: bool
-    #: Peak allocation of PyTorch on the device; ``None`` if the step failed, and on the CPU.
+    #: Peak allocation of PyTorch on this rank's device; ``None`` if the step failed here, and on the CPU.
     peak_bytes: int | None
-    #: Whether the step left more memory than before, like a first one that creates optimizer state: its peak is not used.
+    #: Whether the step of no rank left more memory than before, unlike a first one that creates optimizer state: the peak of
+    #: such a step is not used.
     warmed_up: bool
+    #: The rank on which it did not fit, the highest one of several; ``None`` if it fits.
+    rank: int | None = None
 
 
 @dataclass(frozen=True)
 class BatchSize:
-    """Result of ``auto_batch_size()``."""
+    """Result of ``auto_batch_size()``: the same on all ranks, but peaks, slope, intercept and limit are those of this rank."""
 
-    #: The largest size that was tried and fit; ``None`` if none did.
+    #: The largest size that was tried and fit on all ranks; ``None`` if none did.
     batch_size: int | None
     #: In the order in which they were tried.
     probes: list[BatchProbe]
@@ -73,6 +79,8 @@ def auto_batch_size(
     max_probes: int = 8,
     device: Any | None = None,
     plan: Sequence[str] | None = None,
+    process_group: Any | None = None,
+    timeout: float = 600.0,
 ) -> BatchSize:
     """Find the largest batch size that fits the device, by running ``fn(batch_size)`` with a few sizes.
 
@@ -86,6 +94,12 @@ def auto_batch_size(
     separate processes. The real one then runs only the size found, once or twice, and further ones only if its peak differs. If
     the program cannot be planned, the log has the reason.
 
+    In a ``torch.distributed`` job all ranks have to call it, with the same arguments. They try the same sizes, and agree on
+    each result by one all-reduce after the trial: a size fits if it fits on all ranks, and the result is the same everywhere.
+    ``fn`` must not communicate, because the other ranks would wait for one that runs out of memory: run ``model.module`` in
+    place of a DDP model, and no collectives for logging. If a trial has communicated, all ranks raise an error after it. Errors
+    of ``fn`` are raised on their rank; the others raise TidemarkError.
+
     On the CPU no limit is known before the kernel ends the process: a ``maximum`` is required, sizes are tried up to it without
     a forecast, and only an out-of-memory error means that a size does not fit.
 
@@ -98,36 +112,59 @@ def auto_batch_size(
         max_probes: Run ``fn`` at most this often.
         device: Such as ``"cuda:1"``; the current one by default.
         plan: A command that makes a few training steps, with ``{batch_size}`` in place of the batch size: ``[sys.executable,
-            "train.py", "--batch-size", "{batch_size}"]``.
+            "train.py", "--batch-size", "{batch_size}"]``. Not with several ranks.
+        process_group: Of the ranks that have to agree; the default group if there is one. ``False``: this rank alone.
+        timeout: Seconds to wait for the trials of other ranks.
 
     Raises:
         ValueError: for invalid arguments.
-        TidemarkError: on the CPU without a maximum.
+        TidemarkError: on the CPU without a maximum; with ``plan`` on several ranks; if another rank fails, does not answer in
+            time or has other arguments, or a trial communicates.
     """
+    options: dict[str, Any] = {"start": start, "maximum": maximum, "multiple_of": multiple_of, "margin": margin}
+    number = device_number(device)
+    trials = AgreedTrials(process_group, number, timeout)
+    try:
+        _check(number, max_probes, maximum, plan, trials.world_size)
+        search = _Search(fn, number, max_probes, options, trials)
+    except Exception:
+        trials.fail(0)
+        raise
+    trials.begin((options, max_probes))
+    if plan is not None and number is not None:
+        return search.confirm(plan_sizes(plan, number, **options))
+    return search.run()
+
+
+def _check(device: int | None, max_probes: int, maximum: int | None, plan: Sequence[str] | None, ranks: int) -> None:
     if max_probes < 1:
         raise ValueError(f"max_probes {max_probes!r}: 1 or more")
     if plan is not None:
         check_command(plan)
-    options: dict[str, Any] = {"start": start, "maximum": maximum, "multiple_of": multiple_of, "margin": margin}
-    search = _Search(fn, device_number(device), max_probes, options)
-    if search.device is None and maximum is None:
+        if ranks > 1:
+            raise TidemarkError(
+                "auto_batch_size: plan= is for one process: give the size that it finds as start= to several ranks"
+            )
+    if device is None and maximum is None:
         raise TidemarkError(
             "auto_batch_size: the CPU has no limit that PyTorch reports, and the kernel ends a process that takes too much: "
             "give maximum=, or run it where PyTorch sees a CUDA device (tidemark plan has one that is not there)"
         )
-    if plan is not None and search.device is not None:
-        return search.confirm(plan_sizes(plan, search.device, **options))
-    return search.run()
 
 
 class _Search:
-    def __init__(self, fn: Callable[[int], object], device: int | None, max_probes: int, options: dict[str, Any]) -> None:
-        self.device = device
+    def __init__(
+        self, fn: Callable[[int], object], device: int | None, max_probes: int, options: dict[str, Any], trials: AgreedTrials
+    ) -> None:
+        self._device = device
         self._fn = fn
+        self._trials = trials
         self._left = max_probes
         self._options = options
         self._smallest = int(options["multiple_of"])
         self._search = self._begin()
+        # With the peaks of this rank, where the search has those of all.
+        self._own = None if trials.world_size == 1 else self._begin()
         self._probes: list[BatchProbe] = []
         self._limit: int | None = None
 
@@ -139,6 +176,8 @@ class _Search:
         while (size := _engine.next_batch(self._search)) is not None:
             self._try(size)
         ended, batch_size, does_not_fit, slope, intercept = _engine.batch_result(self._search)
+        if self._own is not None:
+            *_, slope, intercept = _engine.batch_result(self._own)
         return BatchSize(
             batch_size, self._probes, slope, intercept, does_not_fit, self._limit, ended, _ENDS[ended], list(planned)
         )
@@ -195,17 +234,26 @@ class _Search:
         return probe
 
     def _probe(self, size: int) -> BatchProbe:
-        probe = _probe(self._fn, size, self.device)
+        try:
+            own = _try_once(self._fn, size, self._device, self._trials.world_size > 1)
+        except Exception:
+            self._trials.fail(size)
+            raise
+        self._limit = own.limit
+        agreed = self._trials.agree(size, own)
         self._left -= 1
+        _engine.report_batch(self._search, size, agreed.fits, agreed.peak if agreed.warmed_up else None, agreed.limit)
+        if self._own is not None:
+            _engine.report_batch(self._own, size, agreed.fits, own.peak if agreed.warmed_up else None, own.limit)
+        probe = BatchProbe(size, agreed.fits, own.peak, agreed.warmed_up, agreed.rank)
         self._probes.append(probe)
-        self._limit = None if self.device is None else memory_limit(self.device)
-        _engine.report_batch(self._search, size, probe.fits, probe.peak_bytes if probe.warmed_up else None, self._limit)
         return probe
 
 
-def _probe(fn: Callable[[int], object], size: int, device: int | None) -> BatchProbe:
+def _try_once(fn: Callable[[int], object], size: int, device: int | None, has_others: bool) -> Trial:
     free_caches(device)
     meter = None if device is None else PeakMeter(device)
+    before = collectives_issued() if has_others else None
     peak = None
     fits = True
     try:
@@ -216,5 +264,7 @@ def _probe(fn: Callable[[int], object], size: int, device: int | None) -> BatchP
             raise
         forget(error)
         fits = False
+    communicates = before is not None and collectives_issued() != before
     free_caches(device)
-    return BatchProbe(size, fits, peak, meter is None or meter.kept() < _KEPT_BYTES)
+    warmed_up = meter is None or meter.kept() < _KEPT_BYTES
+    return Trial(fits, warmed_up, peak, None if device is None else memory_limit(device), communicates)

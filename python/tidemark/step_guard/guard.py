@@ -15,7 +15,7 @@ from tidemark._logging import package_logger
 from tidemark._sizes import bytes_text
 from tidemark._torch import require_torch
 from tidemark.memory_manager.cuda_counters import device_number
-from tidemark.step_guard.agreement import MAX_PARTS, RUN, SKIP, SPLIT, SPLIT_IN_DOUBT, STOP, Pending, Vote, agreement_of
+from tidemark.step_guard.agreement import MAX_PARTS, RUN, SKIP, SPLIT, SPLIT_IN_DOUBT, STOP, Agreement, PendingVote, Vote
 from tidemark.step_guard.flight_dump import ask_for_dump
 from tidemark.step_guard.law import MemoryLaw, Prediction
 from tidemark.step_guard.longest_batch import Lengths, LongestBatch, loader_of, longest_batches
@@ -159,7 +159,7 @@ class StepGuard:
             device = next((parameter.device for parameter in model.parameters()), None)
         number = device_number(device)
         self._memory = memory if memory is not None else None if number is None else CudaMemory(number)
-        self._agreement = agreement_of(process_group, number, timeout)
+        self._agreement = Agreement(process_group, number, timeout)
         is_ddp = type(model).__name__ == "DistributedDataParallel"
         self._no_sync: Callable[[], AbstractContextManager[Any]] = model.no_sync if is_ddp else nullcontext
         alone = self._agreement.world_size == 1
@@ -497,7 +497,7 @@ class _Want(NamedTuple):
 
 
 class _Asked(NamedTuple):
-    pending: Pending
+    pending: PendingVote
     shape: BatchShape | None
     want: _Want
 
