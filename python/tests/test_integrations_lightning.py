@@ -6,8 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rank_programs import run_ranks
 from recorded_marks import marks
 from scripted_device import ScriptedDevice
+
+import tidemark
 
 pytest.importorskip("lightning")
 pytest.importorskip("tensorboard")
@@ -94,3 +97,55 @@ def test_a_guarded_trainer(tmp_path: Path, as_dict: bool) -> None:
     assert "training_step" not in vars(models[1])
     for one, other in zip(models[0].parameters(), models[1].parameters()):
         torch.testing.assert_close(one, other, rtol=1e-12, atol=1e-14)
+
+
+def test_ranks_find_one_batch_size() -> None:
+    """Real DDP of two ranks, which run out of memory at 100 and at 40 samples."""
+    one, other = run_ranks("lightning_ranks.py", 2, compiles=True)
+    for told in (one, other):
+        assert 38 <= told["found"] <= 40
+        assert told["tried"] == told["searched"] and max(told["tried"]) == 64
+        assert told["trained"] == [told["found"]] * 2
+        assert told["as_before"] and not told["logs"]
+        assert told["states"] == 4, "of the training alone"
+    assert one["tried"] == other["tried"]
+
+
+def test_a_batch_size_that_cannot_be_searched() -> None:
+    from lightning.pytorch import LightningModule, Trainer
+
+    from tidemark.integrations.lightning import BatchSizeCallback
+
+    class Model(LightningModule):  # type: ignore[misc,unused-ignore]
+        def __init__(self, has_size: bool) -> None:
+            super().__init__()
+            self.layer = torch.nn.Linear(4, 1)
+            if has_size:
+                self.batch_size = 1
+
+        def train_dataloader(self) -> Any:
+            return torch.utils.data.DataLoader(torch.ones(8, 4))
+
+        def training_step(self, batch: Any, index: int) -> Any:
+            raise torch.cuda.OutOfMemoryError("CUDA out of memory")
+
+        def configure_optimizers(self) -> Any:
+            return torch.optim.SGD(self.parameters(), lr=0.1)
+
+    def fit(model: Any, *loaders: Any) -> None:
+        options: Any = {
+            "logger": False,
+            "enable_progress_bar": False,
+            "enable_model_summary": False,
+            "enable_checkpointing": False,
+        }
+        Trainer(accelerator="cpu", max_epochs=1, callbacks=[BatchSizeCallback()], **options).fit(model, *loaders)
+
+    with pytest.raises(tidemark.TidemarkError, match="neither the module nor the data module has batch_size"):
+        fit(Model(False))
+    with pytest.raises(tidemark.TidemarkError, match="has to come from train_dataloader"):
+        fit(Model(True), torch.utils.data.DataLoader(torch.ones(8, 4)))
+    model = Model(True)
+    with pytest.raises(tidemark.TidemarkError, match="not even the smallest batch fits"):
+        fit(model)
+    assert model.batch_size == 1
