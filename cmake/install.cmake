@@ -30,7 +30,9 @@ endforeach()
 # Printed by `tidemark schema`.
 install(DIRECTORY share/schema share/types DESTINATION ${CMAKE_INSTALL_DATADIR}/tidemark)
 
-install(FILES share/grafana/tidemark.json DESTINATION ${CMAKE_INSTALL_DATADIR}/tidemark/grafana)
+# For clusters: docs/deployment.md.
+install(DIRECTORY share/grafana share/kubernetes DESTINATION ${CMAKE_INSTALL_DATADIR}/tidemark)
+install(DIRECTORY share/slurm DESTINATION ${CMAKE_INSTALL_DATADIR}/tidemark USE_SOURCE_PERMISSIONS)
 
 if(TIDEMARK_PORTABLE)  # of the libraries that are linked in
   install(DIRECTORY $ENV{TIDEMARK_PORTABLE_ROOT}/licences DESTINATION ${CMAKE_INSTALL_DOCDIR})

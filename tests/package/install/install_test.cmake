@@ -15,8 +15,9 @@ set(expected
   ${LIBDIR}/cmake/tidemark/tidemark-config.cmake ${LIBDIR}/cmake/tidemark/tidemark-config-version.cmake
   ${MANDIR}/man1/tidemark.1 ${DATADIR}/bash-completion/completions/tidemark ${DATADIR}/zsh/site-functions/_tidemark
   ${DATADIR}/fish/vendor_completions.d/tidemark.fish
-  ${DATADIR}/tidemark/grafana/tidemark.json ${DATADIR}/tidemark/presets/dp_sgd.py ${DATADIR}/tidemark/presets/model_config.py)
-file(GLOB schemas RELATIVE ${SHARE} ${SHARE}/schema/*.json ${SHARE}/types/results.d.ts)
+  ${DATADIR}/tidemark/presets/dp_sgd.py ${DATADIR}/tidemark/presets/model_config.py)
+file(GLOB schemas RELATIVE ${SHARE} ${SHARE}/schema/*.json ${SHARE}/types/results.d.ts ${SHARE}/grafana/*.json ${SHARE}/kubernetes/*.yaml
+  ${SHARE}/kubernetes/*/*.yaml ${SHARE}/slurm/*.sh)
 foreach(schema ${schemas})
   list(APPEND expected ${DATADIR}/tidemark/${schema})
 endforeach()
