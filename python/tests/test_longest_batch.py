@@ -7,58 +7,14 @@ import random
 from typing import Any
 
 import pytest
+from long_texts import Buckets, Texts, collate
 from scripted_device import ScriptedDevice
 
 import tidemark
 from tidemark.step_guard import BatchShape
+from tidemark.step_guard.longest_batch import longest_batches
 
 torch = pytest.importorskip("torch")
-
-
-class Texts(torch.utils.data.Dataset):  # type: ignore[misc]
-    """Rare long texts; counts the samples that are read."""
-
-    def __init__(self, count: int = 200, seed: int = 1, known: bool = True) -> None:
-        draw = random.Random(seed)
-        self.sizes = [int(draw.lognormvariate(3, 0.7)) + 1 for _ in range(count)]
-        if known:
-            self.lengths = self.sizes
-        self.read = 0
-
-    def __len__(self) -> int:
-        return len(self.sizes)
-
-    def __getitem__(self, index: int) -> Any:
-        self.read += 1
-        torch.rand(3), random.random()  # augmentation
-        return torch.full((self.sizes[index],), index)
-
-
-def collate(texts: Any) -> Any:
-    return torch.nn.utils.rnn.pad_sequence(texts, batch_first=True)
-
-
-class Buckets:
-    """Batches of similar lengths with at most so many tokens, in another order in each epoch."""
-
-    def __init__(self, sizes: list[int], tokens: int) -> None:
-        self.epoch = 0
-        self.batches: list[list[int]] = [[]]
-        for index in sorted(range(len(sizes)), key=sizes.__getitem__):
-            if self.batches[-1] and (len(self.batches[-1]) + 1) * sizes[index] > tokens:
-                self.batches.append([])
-            self.batches[-1].append(index)
-
-    def set_epoch(self, epoch: int) -> None:
-        self.epoch = epoch
-
-    def __len__(self) -> int:
-        return len(self.batches)
-
-    def __iter__(self) -> Any:
-        order = list(range(len(self.batches)))
-        random.Random(self.epoch).shuffle(order)
-        return iter([self.batches[place] for place in order])
 
 
 def guard_of(model: Any = None, **options: Any) -> Any:
@@ -236,3 +192,12 @@ def test_preflight_of_a_batch_that_does_not_fit(largest_part: int, parts: int | 
 
 def test_shapes_print_well() -> None:
     assert str(BatchShape(8, 512)) == "BatchShape(samples=8, length=512)"
+
+
+def test_a_limit_of_the_time_for_reading() -> None:
+    texts = Texts(known=False)
+    loader = torch.utils.data.DataLoader(texts, batch_size=8, shuffle=True, collate_fn=collate)
+    before = torch.get_rng_state().clone()
+    tokens, _ = longest_batches(loader, None, 2, seconds=0.0)
+    assert (tokens.compared, texts.read) == (1, 8)
+    assert torch.equal(torch.get_rng_state(), before)

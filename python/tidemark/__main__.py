@@ -1,4 +1,7 @@
-"""``tidemark`` and ``python -m tidemark``: replaces the interpreter by the program in the package."""
+"""``tidemark`` and ``python -m tidemark``: replaces the interpreter by the program in the package.
+
+``preflight`` is a command of the package itself.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,10 @@ PROGRAM = Path(__file__).parent / "bin" / "tidemark"  # not resolved: in a build
 
 def main() -> None:
     """Executes the program with this process's arguments and environment; returns only by an error."""
+    if sys.argv[1:2] == ["preflight"]:
+        from tidemark.preflight.__main__ import main as preflight
+
+        sys.exit(preflight(sys.argv[2:]))
     if sys.argv[1:2] == ["mcp"] and sys.executable:
         os.environ["TIDEMARK_PYTHON"] = sys.executable  # the server is a part of this package
     try:

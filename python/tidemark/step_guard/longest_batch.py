@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, Union
 
 from tidemark._errors import TidemarkError
@@ -56,12 +58,15 @@ def loader_of(source: Any, options: dict[str, Any]) -> Any:
     return source
 
 
-def longest_batches(loader: Any, lengths: Lengths | None, epochs: int) -> tuple[LongestBatch, LongestBatch]:
+def longest_batches(
+    loader: Any, lengths: Lengths | None, epochs: int, seconds: float = inf
+) -> tuple[LongestBatch, LongestBatch]:
     """The batch with the most tokens, and the one with the most tokens times length: often the same.
 
     Epochs are simulated: ``set_epoch()`` of the samplers is called, their generators and all random states are restored. The
     order is that of the loader if it is iterated next; later epochs are the same if their order depends on a seed and the epoch
-    alone, or if the training draws nothing from the random state of the sampler.
+    alone, or if the training draws nothing from the random state of the sampler. After ``seconds`` no further batch is
+    compared: reading samples for their lengths takes its time.
 
     Raises:
         ValueError: if the loader yields no batch, or there are too few lengths.
@@ -71,12 +76,15 @@ def longest_batches(loader: Any, lengths: Lengths | None, epochs: int) -> tuple[
     length_of = _length_reader(loader, lengths)
     best: list[tuple[int, int, list[Any], BatchShape] | None] = [None, None]
     compared = 0
+    until = time.monotonic() + seconds
     for epoch, number, indexes in _orders(loader, epochs):
         compared += 1
         shape = BatchShape(len(indexes), max(length_of(index) for index in indexes))
         for place, before in enumerate(best):
             if before is None or _size(shape, place) > _size(before[3], place):
                 best[place] = (epoch, number, list(indexes), shape)
+        if time.monotonic() > until:
+            break
     tokens, squares = best
     if tokens is None or squares is None:
         raise ValueError("StepGuard: the loader has no batches")
