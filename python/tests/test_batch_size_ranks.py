@@ -94,6 +94,7 @@ def test_a_rank_that_waits_in_a_collective(ranks: Any) -> None:
 
 
 @needs_gpu
+@pytest.mark.nightly
 @pytest.mark.parametrize("groups", ["nccl", "cpu:gloo,cuda:nccl"])
 def test_two_gpus(tmp_path: Path, groups: str) -> None:
     """PyTorch's counters of two devices: the one with less memory decides."""

@@ -289,8 +289,8 @@ def run(folder: Path, program: list[str], *options: str) -> Any:
     (own / "sitecustomize.py").write_text("import sys\nsys.own_customize = True\n")
     # The program's environment has no Tidemark.
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join([str(own), str(TESTS)])}
-    start = f"import sys; sys.path.insert(0, {str(PACKAGE)!r}); from tidemark.__main__ import main; main()"
-    command = [sys.executable, "-c", start, "preflight", *options, "--", *program]
+    start = f"import sys; sys.path.insert(0, {str(PACKAGE)!r}); from tidemark.preflight.__main__ import main; sys.exit(main())"
+    command = [sys.executable, "-c", start, *options, "--", *program]
     return subprocess.run(command, cwd=folder, env=environment, text=True, capture_output=True, check=False)
 
 
@@ -319,6 +319,7 @@ def test_a_program(tmp_path: Path) -> None:
     assert not (tmp_path / "checkpoint").exists()
 
 
+@pytest.mark.nightly
 def test_a_program_that_runs_out_of_memory(tmp_path: Path) -> None:
     samples, length = longest()
     ran = run(tmp_path, [sys.executable, "train.py", str(samples * length - 1), ".", "cpu"])
@@ -330,6 +331,7 @@ def test_a_program_that_runs_out_of_memory(tmp_path: Path) -> None:
     assert failed.returncode == 2 and "Unknown: the program ended with exit code 1 before" in failed.stdout
 
 
+@pytest.mark.nightly
 def test_ranks_end_together(tmp_path: Path) -> None:
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
     ran = run(tmp_path, [*launcher, "train.py", "1000000", ".", "cpu"])
@@ -340,6 +342,7 @@ def test_ranks_end_together(tmp_path: Path) -> None:
 
 @needs_gpu
 @pytest.mark.skipif(not on_gpu(), reason="the GPU is a real one")
+@pytest.mark.nightly
 def test_a_planned_program(tmp_path: Path) -> None:
     """Each token takes 1 MiB: it fits a simulated GPU, and does not fit one with less memory than the longest batch needs."""
     samples, length = longest()

@@ -1,7 +1,4 @@
-"""``tidemark`` and ``python -m tidemark``: replaces the interpreter by the program in the package.
-
-``preflight`` is a command of the package itself.
-"""
+"""``tidemark`` and ``python -m tidemark``: replaces the interpreter by the program in the package."""
 
 from __future__ import annotations
 
@@ -14,12 +11,8 @@ PROGRAM = Path(__file__).parent / "bin" / "tidemark"  # not resolved: in a build
 
 def main() -> None:
     """Executes the program with this process's arguments and environment; returns only by an error."""
-    if sys.argv[1:2] == ["preflight"]:
-        from tidemark.preflight.__main__ import main as preflight
-
-        sys.exit(preflight(sys.argv[2:]))
-    if sys.argv[1:2] == ["mcp"] and sys.executable:
-        os.environ["TIDEMARK_PYTHON"] = sys.executable  # the server is a part of this package
+    if sys.argv[1:2] in (["mcp"], ["preflight"]) and sys.executable:
+        os.environ["TIDEMARK_PYTHON"] = sys.executable  # the command is a part of this package
     try:
         os.execv(PROGRAM, ["tidemark", *sys.argv[1:]])
     except OSError as error:

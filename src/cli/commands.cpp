@@ -27,6 +27,7 @@ std::span<const Command> commands() {
     ADD_COMMAND(run, "Record", "Run a program and record its tensor memory");
     ADD_COMMAND(plan, "Record", "Memory that a program needs, on a simulated GPU; which GPUs it fits");
     ADD_COMMAND(sweep, "Record", "Memory for combinations of arguments, and which of them fit");
+    ADD_COMMAND(preflight, "Record", "Run a program with its longest batches first, and see whether they fit");
     for (const Analysis& analysis : analyses()) {
       list.push_back({analysis.name, "Read", analysis.help,
                       [&analysis](CommandLine& app) { return setup_analysis(analysis, app); }});

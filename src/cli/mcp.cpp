@@ -1,24 +1,12 @@
 // tidemark mcp: lets assistants query recordings. Starts the server, which is Python: python/tidemark/mcp.
-#include <fmt/format.h>
-#include <unistd.h>
-
-#include <algorithm>
-#include <cerrno>
-#include <cstdlib>
-#include <cstring>
-#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "cli/command.h"
-#include "launch/interpreter_probe.h"
+#include "cli/package_command.h"
 
-namespace tidemark {
-
-extern const char kMcpStart[];
-
-namespace cli {
+namespace tidemark::cli {
 namespace {
 
 struct McpOptions {
@@ -28,29 +16,12 @@ struct McpOptions {
   std::string plan_python;
 };
 
-// The interpreter of the package's own `tidemark`, which sets it in its environment.
-std::string server_interpreter(const McpOptions& options) {
-  if (!options.python.empty()) return options.python;
-  const char* own = std::getenv("TIDEMARK_PYTHON");
-  return own == nullptr || *own == '\0' ? "python3" : own;
-}
-
-// Returns only by an error: this process becomes the interpreter.
 int run_server(const McpOptions& options) {
-  const std::string name = server_interpreter(options);
-  const auto interpreter = interpreter_of(name);
-  if (!interpreter) {
-    return fail(fmt::format("{}: no Python interpreter; name the one that has Tidemark's package with --python", name));
-  }
-  std::vector<std::string> words = {*interpreter, "-c", kMcpStart};
+  std::vector<std::string> words;
   if (options.allow_plan) words.emplace_back("--allow-plan");
   if (!options.plan_python.empty()) words.push_back("--plan-python=" + options.plan_python);
   words.insert(words.end(), {"--", options.folder});
-  std::vector<char*> arguments;
-  std::ranges::transform(words, std::back_inserter(arguments), [](std::string& word) { return word.data(); });
-  arguments.push_back(nullptr);
-  ::execv(interpreter->c_str(), arguments.data());
-  return fail(fmt::format("{}: {}", *interpreter, std::strerror(errno)));
+  return run_package_command(options.python, "tidemark.mcp", words);
 }
 
 }  // namespace
@@ -81,5 +52,4 @@ std::function<int()> setup_mcp(CommandLine& app) {
   return [options] { return run_server(*options); };
 }
 
-}  // namespace cli
-}  // namespace tidemark
+}  // namespace tidemark::cli

@@ -93,7 +93,7 @@ enum class SourceKind : std::uint8_t { recording, pytorch_snapshot };
 
 struct Source {
   SourceKind kind = SourceKind::recording;
-  bool growing = false;                                          ///< followed while it is written
+  bool growing = false;       ///< followed while it is written
   std::string simulated_gpu;  ///< name of the one that `tidemark plan` simulated; empty: the program ran without it
   std::optional<pytorch::AllocatorSettings> allocator_settings;  ///< nullopt if missing from the file
   std::vector<QualityIssue> issues;                              ///< found while reading an imported file
