@@ -20,6 +20,7 @@
 #include "analyze/usage/table.h"
 #include "base/thread_without_signals.h"
 #include "base/units.h"
+#include "query/words/advice.h"
 #include "query/words/attribution.h"
 #include "query/words/fragmentation.h"
 #include "query/words/host_ledger.h"
@@ -27,7 +28,6 @@
 #include "query/words/printable.h"
 #include "query/words/recording_text.h"
 #include "query/words/stack_text.h"
-#include "report/advice/words.h"
 #include "report/fragmentation/words.h"
 #include "report/leaks/words.h"
 

@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "base/units.h"
+#include "query/words/advice.h"
 #include "query/words/explain.h"
 #include "query/words/printable.h"
-#include "report/advice/words.h"
 #include "report/common/columns.h"
 #include "report/common/text_parts.h"
 

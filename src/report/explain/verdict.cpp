@@ -6,12 +6,12 @@
 #include <variant>
 
 #include "base/units.h"
+#include "query/words/advice.h"
 #include "query/words/explain.h"
 #include "query/words/host_ledger.h"
 #include "query/words/printable.h"
 #include "query/words/recording_text.h"
 #include "query/words/stack_text.h"
-#include "report/advice/words.h"
 
 namespace tidemark {
 namespace {

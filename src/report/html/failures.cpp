@@ -4,9 +4,9 @@
 #include <vector>
 
 #include "base/units.h"
+#include "query/words/advice.h"
 #include "query/words/explain.h"
 #include "query/words/recording_text.h"
-#include "report/advice/words.h"
 #include "report/explain/verdict.h"
 #include "report/html/markup.h"
 #include "report/html/sections.h"

@@ -6,10 +6,10 @@
 
 #include "analyze/plan/plan.h"
 #include "base/units.h"
+#include "query/words/advice.h"
 #include "query/words/plan.h"
 #include "query/words/printable.h"
 #include "query/words/recording_text.h"
-#include "report/advice/words.h"
 #include "report/common/text_parts.h"
 
 namespace tidemark {

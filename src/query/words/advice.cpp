@@ -1,4 +1,4 @@
-#include "report/advice/words.h"
+#include "query/words/advice.h"
 
 #include <fmt/format.h>
 
