@@ -1676,6 +1676,128 @@ export interface Simulation extends OfRecording {
   notes: string[];
 }
 
+/** A recorded process of the job, and how it ended. */
+export interface RestartRank {
+  file: string;
+  rank: number | null;
+  pid: number | null;
+  hostname: string | null;
+  /** survived: it continued with further steps after a failed request */
+  end: "no_failure" | "out_of_memory" | "killed" | "survived";
+  /** of the last failed request; null: the host, or none failed */
+  device: string | null;
+  requested_bytes: number | null;
+  /** itself, or a process that it started */
+  killed_pid: number | null;
+  /** of the last failed request, or when it was found killed */
+  failed_at_ns: number | null;
+  /** Unix time */
+  failed_wall_ns: number | null;
+}
+
+/** The failed request of the first rank, and the steps before it. */
+export interface RestartEvidence {
+  /** what failed and why, a sentence */
+  message: string;
+  /** as in `explain`; null: not known */
+  cause: "leak" | "other_process" | "limit" | "fragmentation" | "demand" | null;
+  requested_bytes: number;
+  missing_bytes: number | null;
+  /** from 1; 0: before the first; null: not known */
+  step: number | null;
+  /** otherwise it may be off by one */
+  step_is_exact: boolean;
+  /** otherwise the recording is the last part of a longer one */
+  from_start: boolean;
+  complete_step_count: number;
+  /** allocated in recorded blocks, and the request */
+  need_bytes: number;
+  /** of the earlier, complete steps, in recorded blocks */
+  highest_step_peak_bytes: number | null;
+  leaked_bytes: number | null;
+  leak_bytes_per_step: number | null;
+}
+
+/** A change for the next attempt. */
+export interface RestartChange {
+  /** the smallest change first */
+  kind: "allocator_settings" | "batch" | "planned" | "limit" | "program";
+  /** its kind in `explain`: of a fix or of advice */
+  detail: string | null;
+  /** what to change */
+  text: string;
+  /** that it saves or makes usable; of a planned change what a device needs with it */
+  bytes: number;
+  /** null: unknown, because later requests of the step are */
+  enough: boolean | null;
+  /** of a leak that goes on: about when memory runs out then */
+  until_step: number | null;
+  /** of its bytes and of `enough` */
+  confidence: "exact" | "estimated" | "unknown";
+  /** the allocator that replayed it, "PyTorch 2.11.0", or "plan" */
+  verified_by: string | null;
+  /** for PYTORCH_ALLOC_CONF */
+  allocator_settings: string | null;
+  /** the batch is divided by it */
+  batch_divisor: number | null;
+  /** of advice */
+  stack: Stack | null;
+}
+
+/** An argument of the next attempt's command. */
+export interface ChangedArgument {
+  /** "batch", "accumulation" or "checkpointing" */
+  name: string;
+  option: string;
+  /** null: the command did not have it */
+  was: string | null;
+  /** null: a flag */
+  value: string | null;
+}
+
+/** What a launcher can start next; tidemark starts nothing. */
+export interface NextAttempt {
+  /** index into `changes` */
+  change: number;
+  changed_arguments: ChangedArgument[];
+  /** variables to set */
+  environment: Record<string, string>;
+  /** the changed command */
+  command: string[];
+}
+
+/** Whether a job that ran out of memory will do so again, and what to change. */
+export interface RestartVerdict {
+  will_recur: "unknown" | "no" | "yes";
+  /** from 1, if the program starts from the beginning; with `unknown` only if the same data come in the same order */
+  at_step: number | null;
+  earliest_step: number | null;
+  latest_step: number | null;
+  /** exact: each run does the same; estimated: likely */
+  confidence: "exact" | "estimated" | "unknown";
+  reason: "no_failure" | "survived" | "leak" | "growing_steps" | "setup" | "first_steps" | "other_phase" | "larger_step" | "fragmentation" | "memory_of_others" | "host_memory" | "not_recorded";
+  /** the verdict in sentences */
+  message: string;
+  /** the process that ran out of memory first */
+  first: RestartRank | null;
+  /** null: no request failed, or the recording could not be examined */
+  evidence: RestartEvidence | null;
+  /** enough ones first, then the smallest change first */
+  changes: RestartChange[];
+  /** with `--apply`; null: no change could be applied */
+  next_attempt: NextAttempt | null;
+  /** why there is no next attempt */
+  not_applied: string | null;
+  world_size: number | null;
+  /** without a recording, at most 64 */
+  missing_ranks: number[];
+  missing_rank_count: number;
+  /** of the folder, of earlier attempts: not used */
+  older_recording_count: number;
+  /** by rank */
+  ranks: RestartRank[];
+}
+
 /** A library that takes memory of the GPU besides PyTorch's allocator. */
 export interface PlannedLibrary {
   /** of its file */
@@ -3189,6 +3311,7 @@ export interface Documents {
   "explain": Explanation | { recordings: Explanation[] };
   "compare": Comparison;
   "simulate": Simulation | { recordings: Simulation[] };
+  "restart": RestartVerdict;
   "plan": Plan;
   "plan-fit": FitDocument;
   "plan-verify": Verification;

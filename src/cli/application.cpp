@@ -175,11 +175,14 @@ int run_application(int argc, const char* const* argv) {
       return fail(fmt::format("{}; see `tidemark {} --help`", problem, argv[1]));
     }
     try {
-      const std::vector<std::string> words = protected_words(argc, argv);
+      std::vector<std::string> words = protected_words(argc, argv);
+      for (std::size_t n = 0; n < commands().size(); ++n) {
+        if (commands()[n].name == words[1]) application.command_lines[n]->take_program(words);
+      }
       std::vector<const char*> arguments;
       arguments.reserve(words.size());
       for (const std::string& word : words) arguments.push_back(word.c_str());
-      app.parse(argc, arguments.data());
+      app.parse(static_cast<int>(arguments.size()), arguments.data());
     } catch (const CLI::CallForHelp&) {
       return print_help(asked_for(app));
     } catch (const CLI::Success& answer) {  // --version

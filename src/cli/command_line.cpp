@@ -311,6 +311,16 @@ void CommandLine::ends_with_a_program() {
   app_->prefix_command();
 }
 
+void CommandLine::take_program(std::vector<std::string>& words) const {
+  const auto dashes = std::find(words.begin(), words.end(), "--");
+  if (program_ == nullptr || dashes == words.end()) return;
+  for (auto word = dashes + 1; word != words.end(); ++word) {
+    restore_word(*word);
+    program_->push_back(std::move(*word));
+  }
+  words.erase(dashes, words.end());
+}
+
 void CommandLine::footer(const std::string& text) {
   app_->footer(text);
 }

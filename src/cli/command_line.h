@@ -84,6 +84,11 @@ class CommandLine {
 
   /// All words from the first positional argument on are the program to run, with its own options.
   void ends_with_a_program();
+  /// Words after "--" are a program with its own options, and not the last of several positional values. The variable
+  /// must live as long as this.
+  void takes_a_program_after_dashes(std::vector<std::string>& program) { program_ = &program; }
+  /// Before parsing: moves these words of the whole program's command line into the variable.
+  void take_program(std::vector<std::string>& words) const;
   /// Shown below the options in help.
   void footer(const std::string& text);
   /// Whether the option was given; valid after parsing.
@@ -99,6 +104,7 @@ class CommandLine {
 
   CLI::App* app_;
   std::deque<Option> options_;
+  std::vector<std::string>* program_ = nullptr;
 };
 
 }  // namespace tidemark::cli

@@ -34,6 +34,7 @@ std::span<const Command> commands() {
     }
     ADD_COMMAND(compare, "Read", "Differences between two runs; can fail when the peak grows");
     ADD_COMMAND(simulate, "Read", "Replay a recording with other allocator settings");
+    ADD_COMMAND(restart, "Read", "Whether a job will run out of memory again, when, and what to change");
     ADD_COMMAND(report, "Read", "One offline HTML page with all results");
     ADD_COMMAND(export, "Read", "Export to PyTorch, Perfetto, pprof, speedscope, CSV or Parquet");
     ADD_COMMAND(model, "Read", "Size of a model's safetensors files, by module, layer and type");

@@ -305,7 +305,6 @@ int conclude(const PlannedRun& run, const std::string& format, const FindNeed& f
   return printed != kOk ? printed : plan.fits ? kOk : kCheckFailed;
 }
 
-constexpr std::uint64_t kMinMemory = 256 * kMiB;
 // Beyond PyTorch's reserved memory, for each rank on two H200 connected by NVLink: driver 580, NCCL 2.28.9, 2026-11-22.
 constexpr NcclMemory kNcclMemory = {880'803'840, 507'510'784};
 
@@ -506,7 +505,7 @@ std::function<int()> setup_plan(CommandLine& app) {
       ->type_name("NAME|FILE");
   app.add_option("--memory", options->memory_bytes,
                  "Memory of each device, such as 24GiB, where it is not that of the GPU")
-      ->bytes(kMinMemory);
+      ->bytes(kMinPlannedMemory);
   app.add_option("--steps", options->steps,
                  "Training steps after which the program is ended; 0: none, it runs to its end")
       ->type_name("N");

@@ -11,6 +11,8 @@
 #include <variant>
 
 #include "base/output_file.h"
+#include "base/standard_streams.h"
+#include "base/units.h"
 #include "cli/command.h"
 #include "cli/reading.h"
 #include "cli/record_program.h"
@@ -57,6 +59,19 @@ void empty_folder(const std::string& folder) {
   for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
     std::filesystem::remove_all(entry.path(), ignored);
   }
+}
+
+// Bytes of each GPU that the trial needs; nullopt if it failed, for a reason that `failure` gets, unless it is null.
+std::optional<std::uint64_t> measure_trial(const TrialRequest& trial, const std::string& change,
+                                           const std::string& folder, StopSignals& signals, std::string* failure) {
+  if (signals.stopped()) return std::nullopt;
+  say_printable("planning " + change);
+  empty_folder(folder);
+  const auto result = run_trial(trial, folder, signals);
+  if (result && *result && (*result)->fits == true) return (*result)->used_bytes();
+  if (failure != nullptr && result && *result) *failure = (*result)->failure;
+  if (failure != nullptr && !result) *failure = result.error().message;
+  return std::nullopt;
 }
 
 // Advice on the device with the least headroom that saves enough for the program to fit.
@@ -121,6 +136,30 @@ Result<std::vector<PlannedRecording>> read_planned(const std::vector<std::string
   return recordings;
 }
 
+Result<std::vector<PlannedChange>> plan_changes(const NeedRequest& request) {
+  const auto folder = ScratchFolder::create("tidemark-trial");
+  if (!folder) return folder.error();
+  ChangeSearch search{request.trial, 0, request.memory_bytes, request.ranks, script_source(request.trial.command)};
+  search.trial.options.emplace_back(kNoLimit);
+  StopSignals signals;
+  std::string failure;
+  const MeasureTrial measure = [&](const TrialRequest& trial, const std::string& change) {
+    return measure_trial(trial, change, folder->path(), signals, &failure);
+  };
+  const auto need = measure(search.trial, "it without a limit of memory");
+  std::vector<PlannedChange> changes;
+  if (need && *need > request.memory_bytes) {
+    search.need_bytes = *need;
+    changes = find_fitting_changes(search, measure);
+  } else if (need) {
+    say(fmt::format("--verify: the program's first steps fit ({} of {}): no change is planned", format_bytes(*need),
+                    format_bytes(request.memory_bytes)));
+  }
+  const bool stopped = signals.take().has_value();
+  if (!need && !stopped) return Error{"--verify: the program cannot be planned: " + failure};
+  return changes;
+}
+
 std::optional<PlanNeed> find_need(const Plan& plan, const NeedRequest& request) {
   const auto folder = ScratchFolder::create("tidemark-trial");
   if (!folder) return std::nullopt;
@@ -128,13 +167,7 @@ std::optional<PlanNeed> find_need(const Plan& plan, const NeedRequest& request) 
   search.trial.options.emplace_back(kNoLimit);
   StopSignals signals;
   const MeasureTrial measure = [&](const TrialRequest& trial, const std::string& change) {
-    std::optional<std::uint64_t> used;
-    if (signals.stopped()) return used;
-    say_printable("planning " + change);
-    empty_folder(folder->path());
-    const auto result = run_trial(trial, folder->path(), signals);
-    if (result && *result && (*result)->fits == true) used = (*result)->used_bytes();
-    return used;
+    return measure_trial(trial, change, folder->path(), signals, nullptr);
   };
   say_printable(
       "it does not fit: searching for what it needs and for changes that make it fit (Ctrl-C ends the search)");

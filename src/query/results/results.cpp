@@ -16,6 +16,7 @@ void add_commands(DescribedResults& results) {
   };
   add(std::type_identity<Comparison>(), "compare", {.in_python = true});
   add(std::type_identity<Simulation>(), "simulate", {.several = true, .in_python = true});
+  add(std::type_identity<RestartVerdict>(), "restart", {.in_python = true});
   add(std::type_identity<Plan>(), "plan");
   add(std::type_identity<Fit>(), "plan-fit", {.title = "plan --fit"});
   add(std::type_identity<Verification>(), "plan-verify", {.title = "plan --verify"});

@@ -11,6 +11,7 @@
 #include "analyze/plan/plan.h"
 #include "analyze/plan/simulation.h"
 #include "analyze/plan/verification.h"
+#include "analyze/restart/restart.h"
 #include "analyze/sweep/dp_sgd.h"
 #include "analyze/sweep/fit.h"
 #include "analyze/sweep/sweep.h"
@@ -51,6 +52,7 @@ template <typename Visitor> void describe(Visitor& v, const Comparison& comparis
 template <typename Visitor> void describe(Visitor& v, const Simulation& simulation);
 template <typename Visitor> void describe(Visitor& v, const Plan& plan);
 template <typename Visitor> void describe(Visitor& v, const Verification& verification);
+template <typename Visitor> void describe(Visitor& v, const RestartVerdict& verdict);
 template <typename Visitor> void describe(Visitor& v, const Sweep& sweep);
 template <typename Visitor> void describe(Visitor& v, const Fit& fit);
 template <typename Visitor> void describe(Visitor& v, const DpSgdSweep& result);

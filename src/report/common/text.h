@@ -16,6 +16,7 @@
 #include "analyze/plan/plan.h"
 #include "analyze/plan/simulation.h"
 #include "analyze/plan/verification.h"
+#include "analyze/restart/restart.h"
 #include "analyze/sweep/fit.h"
 #include "analyze/sweep/sweep.h"
 #include "analyze/timeline/timeline.h"
@@ -54,6 +55,8 @@ namespace tidemark {
 [[nodiscard]] std::string to_text(const Timeline& timeline, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const ResultTable& table, const Terminal& terminal);
 [[nodiscard]] std::string to_text(const Simulation& simulation, const Terminal& terminal);
+
+[[nodiscard]] std::string to_text(const RestartVerdict& verdict, const Terminal& terminal);
 
 /// The verdict, its parts, and the holders of the memory.
 [[nodiscard]] std::string to_text(const Plan& plan, const Terminal& terminal);
