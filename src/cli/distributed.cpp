@@ -21,6 +21,7 @@
 #include "cli/watching.h"
 #include "cluster/agent.h"
 #include "cluster/coordinator.h"
+#include "cluster/rank_identity.h"
 #include "http/endpoint.h"
 #include "query/results/machine_results.h"
 #include "query/words/job.h"
@@ -51,10 +52,11 @@ struct DistributedOptions : WatchOptions {
   bool duration_given = false;
 };
 
-// Numbers that the batch systems give to a job, the same on all its nodes.
+// The number that a batch system gives to a job, the same on all its nodes.
 std::string default_job() {
-  for (const char* name : {"SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_JOB_ID"}) {
-    if (const char* value = std::getenv(name); value != nullptr && *value != '\0') return clean_name(value);
+  for (const JobVariable& variable : kJobVariables) {
+    const char* value = variable.is_batch_system ? std::getenv(variable.name) : nullptr;
+    if (value != nullptr && *value != '\0') return clean_name(value);
   }
   return "default";
 }

@@ -14,7 +14,8 @@ std::string own_node_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? clean_name(name.data()) : "?";
 }
 
-AgentMessages::AgentMessages(const std::string& node) : sender_(node, random_number()) {}
+AgentMessages::AgentMessages(const std::string& job, const std::string& node)
+    : sender_(node, random_number()), identities_(own_job_numbers(), job) {}
 
 bool AgentMessages::due() const {
   return std::chrono::steady_clock::now() >= next_;
@@ -29,8 +30,12 @@ std::string AgentMessages::next(const MonitorEngine& engine) {
   const auto now = std::chrono::steady_clock::now();
   next_ += kEvery;
   if (next_ <= now) next_ = now + kEvery;
-  const MonitorSnapshot snapshot{engine.state(), engine.recorded()};
-  return sender_.next(snapshot, identities_.find(snapshot), elapsed_ns());
+  MonitorSnapshot snapshot{engine.state(), engine.recorded()};
+  NodeRanks found = identities_.find(snapshot);
+  std::erase_if(snapshot.recorded,
+                [&found](const RecordedProcess& recorded) { return found.strangers.contains(recorded.recording.pid); });
+  if (!found.problem.empty()) snapshot.state.problems.push_back(std::move(found.problem));
+  return sender_.next(snapshot, std::move(found.ranks), elapsed_ns());
 }
 
 std::string AgentMessages::leave() {
@@ -38,7 +43,7 @@ std::string AgentMessages::leave() {
 }
 
 Agent::Agent(std::unique_ptr<Bus> bus, const std::string& job, const std::string& node)
-    : bus_(std::move(bus)), messages_(node), subject_(state_subject(job, messages_.sender().node())) {}
+    : bus_(std::move(bus)), messages_(job, node), subject_(state_subject(job, messages_.sender().node())) {}
 
 Result<std::unique_ptr<Agent>> Agent::start(const BusOptions& server, const std::string& job, const std::string& node) {
   auto bus = Bus::open(server);

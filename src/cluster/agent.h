@@ -22,8 +22,8 @@ class AgentMessages {
  public:
   static constexpr std::chrono::milliseconds kEvery{1000};
 
-  /// `node`: its name in the job.
-  explicit AgentMessages(const std::string& node);
+  /// `job`: its name; `node`: this machine's name in it. Without ranks of other jobs: see RankIdentities.
+  AgentMessages(const std::string& job, const std::string& node);
 
   /// Whether the next one is due.
   [[nodiscard]] bool due() const;

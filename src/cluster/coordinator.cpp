@@ -19,7 +19,7 @@ std::uint64_t wall_now_ns() {
 }  // namespace
 
 Coordinator::Coordinator(const CoordinatorOptions& options)
-    : options_(options), own_(options.node), began_wall_ns_(wall_now_ns()) {}
+    : options_(options), own_(options.job, options.node), began_wall_ns_(wall_now_ns()) {}
 
 Result<std::unique_ptr<Coordinator>> Coordinator::start(const CoordinatorOptions& options) {
   std::unique_ptr<Coordinator> made(new Coordinator(options));

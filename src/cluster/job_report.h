@@ -46,7 +46,7 @@ struct JobNode {
   std::size_t ranks = 0;   ///< entries of JobReport::ranks
   std::vector<JobDevice> devices;
   JobDevice host;
-  std::vector<std::string> problems;  ///< drivers that do not work; sentences
+  std::vector<std::string> problems;  ///< drivers that do not work, ranks of other jobs; sentences
   // Counters of its messages.
   std::uint64_t taken = 0;
   std::uint64_t lost = 0;

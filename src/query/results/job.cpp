@@ -75,7 +75,7 @@ void describe(Visitor& v, const JobNode& node) {
   v.field("devices", node.devices);
   v.field("host", node.host);
   v.field("has_rival", node.has_rival, "another agent sends under the same name");
-  v.field("problems", node.problems, "drivers that do not work: sentences");
+  v.field("problems", node.problems, "drivers that do not work, ranks of other jobs: sentences");
   v.field("message_count", node.taken);
   v.field("lost_message_count", node.lost);
   v.field("repeated_message_count", node.repeated, "duplicates, and late ones");

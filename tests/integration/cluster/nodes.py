@@ -11,6 +11,7 @@ import time
 from pathlib import Path
 
 GIB = 1 << 30
+JOB = f"cluster-test-{os.getpid()}"  # agents count no ranks of other tests, whose environment lacks it
 MARK = "TIDEMARK_TEST_NETWORK"
 
 
@@ -79,12 +80,10 @@ class Node:
         self.holder = None
         if has_namespaces():
             self.connect()
-        devices = []
+        self.devices = []
         for place, (rank, gib) in enumerate(ranks.items()):
-            variables = {"RANK": str(rank), "LOCAL_RANK": str(place), "WORLD_SIZE": "5"}
-            program = subprocess.Popen(["sleep", "1000"], env={**os.environ, **variables})
-            self.processes.append(program)
-            devices.append(
+            program = self.start_rank(RANK=str(rank), LOCAL_RANK=str(place), WORLD_SIZE="5", TORCHELASTIC_RUN_ID=JOB)
+            self.devices.append(
                 {
                     "name": "NVIDIA H100 80GB HBM3",
                     "uuid": f"GPU-{self.number}-{place}",
@@ -93,7 +92,21 @@ class Node:
                     "processes": [{"pid": program.pid, "bytes": int(gib * GIB)}],
                 }
             )
-        (self.at / "nvml.json").write_text(json.dumps({"driver": "580.1", "devices": devices}))
+        self.write_devices()
+
+    def write_devices(self):
+        (self.at / "nvml.json").write_text(json.dumps({"driver": "580.1", "devices": self.devices}))
+
+    def start_rank(self, **variables):
+        program = subprocess.Popen(["sleep", "1000"], env={**os.environ, **variables})
+        self.processes.append(program)
+        return program
+
+    def add_stranger(self):
+        """A rank of another job on the first GPU."""
+        program = self.start_rank(RANK="0", TORCHELASTIC_RUN_ID="another-job")
+        self.devices[0]["processes"].append({"pid": program.pid, "bytes": GIB})
+        self.write_devices()
 
     def connect(self):
         self.holder = subprocess.Popen(["unshare", "--net", "sleep", "1000"])
@@ -118,7 +131,7 @@ class Node:
         """`tidemark distributed` on this node; its output goes into files, named in the process."""
         environment = {
             **os.environ, "TIDEMARK_RUNTIME_DIR": self.folder.name, "FAKES_NVML": str(self.at / "nvml.json"),
-            "LD_LIBRARY_PATH": os.environ["FAKES_NVML_FOLDER"], "HOME": self.folder.name, **variables,
+            "LD_LIBRARY_PATH": os.environ["FAKES_NVML_FOLDER"], "HOME": self.folder.name, "TORCHELASTIC_RUN_ID": JOB, **variables,
         }  # fmt: skip
         command = [os.environ["TIDEMARK"], "distributed", "--node", self.name, *arguments]
         if self.holder:

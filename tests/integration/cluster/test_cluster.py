@@ -71,6 +71,7 @@ class ClusterTest(unittest.TestCase):
         return json.loads(self.report.read_text())
 
     def test_a_job_is_compared(self):
+        self.b.add_stranger()
         master = self.start_master("--plot")
         workers = [self.start_worker(self.b), self.start_worker(self.c)]
         self.wait_for_changes(master, ("joined", "a"), ("joined", "b"), ("joined", "c"))
