@@ -80,7 +80,10 @@ std::vector<std::string> host_verdict(const Dump& dump, const DumpedFile* file) 
 std::vector<std::string> other_verdict(const Dump& dump, const DumpedFile& file) {
   const auto overview = open_overview(file.path);
   if (!overview) return {overview.error().message};
-  return held_lines(*overview, dump.reason == DumpReason::signal);
+  const char* const why = dump.reason == DumpReason::signal    ? "SIGUSR1"
+                          : dump.reason == DumpReason::request ? "the job's command"
+                                                               : "";
+  return held_lines(*overview, why);
 }
 
 // The recording to explain: of a failed request, of a killed process, else the first.
@@ -98,7 +101,7 @@ const DumpedFile* file_to_explain(const Dump& dump) {
 std::vector<std::string> cause_lines(const Dump& dump, const DumpedFile* file) {
   if (dump.reason == DumpReason::host_oom) return host_verdict(dump, file);
   if (file == nullptr) return {};
-  const bool failed_request = file->oom_count > 0 && dump.reason != DumpReason::signal;
+  const bool failed_request = file->oom_count > 0 && !is_asked_for(dump.reason);
   if (failed_request && file->event_count > kMaxEvents) {
     return {unexplained_oom_line(file->path)};
   }

@@ -172,6 +172,10 @@ void MonitorEngine::read_recordings() {
     }
   }
   std::erase_if(seen_, [](const SeenRecording& seen) { return !seen.present; });
+  for (RecordedIncident& incident : recordings_.take_incidents()) {
+    add_event(MonitorEventKind::incident);
+    events_.back().incident = std::move(incident);
+  }
 }
 
 std::unique_ptr<MachineMonitor> MonitorEngine::finish() {

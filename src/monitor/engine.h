@@ -71,6 +71,7 @@ enum class MonitorEventKind : std::uint8_t {
   recording_found,   ///< `recording` is followed from now on
   recording_ended,   ///< its program or its recorder has ended; no more events follow
   recording_failed,  ///< it cannot be read any further: the reason is in `text`
+  incident,          ///< see `incident`
 };
 
 struct MonitorEvent {
@@ -79,6 +80,7 @@ struct MonitorEvent {
   std::string text = {};                        ///< device_missing: the choice; recording_failed: a sentence
   std::optional<RiskChange> risk = {};          ///< for risk_changed
   std::optional<LiveRecording> recording = {};  ///< for events of recordings
+  std::optional<RecordedIncident> incident = {};
 };
 
 /// The state of an engine after a tick, for screens and for clusters.
@@ -117,6 +119,10 @@ class MonitorEngine {
   /// For analyses of the kept windows of recordings.
   [[nodiscard]] const RecordingsWatch& recordings() const { return recordings_; }
   [[nodiscard]] const EngineOptions& options() const { return options_; }
+  /// See RecordingsWatch.
+  Result<void> ask_for_dump(std::int64_t pid, std::string_view request) {
+    return recordings_.ask_for_dump(pid, request);
+  }
   /// Changes of risk dropped because listeners of risk_changed() took too long.
   [[nodiscard]] std::uint64_t dropped_changes() const { return machine_ ? machine_->dropped_changes() : dropped_; }
 

@@ -69,6 +69,15 @@ const LiveGrowths* RecordedProcess::growth_on(Device device) const {
   return found == growths.end() ? nullptr : &found->second;
 }
 
+RecordingsWatch::RecordingsWatch(std::chrono::nanoseconds interval, std::optional<SlidingWindow::Limits> window,
+                                 std::size_t most)
+    : interval_(interval),
+      window_(window),
+      most_(most),
+      began_wall_ns_(static_cast<std::uint64_t>(
+          std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch())
+              .count())) {}
+
 void RecordingsWatch::update(const MachineState& state, bool only_listed) {
   find(state, only_listed);
   const Clock::time_point until = Clock::now() + limits_.time;
@@ -194,8 +203,54 @@ void RecordingsWatch::update_owners() {
 
 void RecordingsWatch::update_recorders() {
   for (auto recorder = recorders_.begin(); recorder != recorders_.end();) {
-    recorder = recorder->second.update() ? std::next(recorder) : recorders_.erase(recorder);
+    const bool is_there = recorder->second.update();
+    take_dumps(recorder->first, recorder->second);
+    if (!is_there) told_dumps_.erase(recorder->first);
+    recorder = is_there ? std::next(recorder) : recorders_.erase(recorder);
   }
+}
+
+// Those of the first message were written before.
+void RecordingsWatch::take_dumps(const std::string& socket, const LiveRecorder& recorder) {
+  if (!recorder.heard()) return;
+  const bool is_first = !told_dumps_.contains(socket);
+  std::uint64_t& latest = told_dumps_[socket];
+  for (const LiveDump& dump : recorder.dumps().dumps) {
+    if (dump.number <= latest) continue;
+    latest = dump.number;
+    RecordedIncident incident;
+    incident.kind = RecordedIncident::Kind::dump;
+    incident.dump = dump;
+    if (!is_first) add_incident(std::move(incident));
+  }
+}
+
+void RecordingsWatch::add_incident(RecordedIncident incident) {
+  if (incidents_.size() < kMaxIncidents) incidents_.push_back(std::move(incident));
+}
+
+// What happened before watching began is not news.
+bool RecordingsWatch::is_new(const Followed& followed) const {
+  return followed.process.caught_up || followed.process.recording.started_wall_ns >= began_wall_ns_;
+}
+
+Result<std::string> RecordingsWatch::recorder_of(std::int64_t pid) const {
+  for (const auto& [socket, recorder] : recorders_) {
+    const std::vector<LiveRecording>& recordings = recorder.recordings();
+    const bool is_its = std::any_of(recordings.begin(), recordings.end(),
+                                    [pid](const LiveRecording& recording) { return recording.pid == pid; });
+    if (!is_its) continue;
+    if (recorder.dumps().keeps) return socket;
+    return Error{"it is recorded as a whole, not by a flight recorder (tidemark run --keep)"};
+  }
+  return Error{"it is not recorded by a flight recorder (tidemark run --keep)"};
+}
+
+Result<void> RecordingsWatch::ask_for_dump(std::int64_t pid, std::string_view request) {
+  const auto socket = recorder_of(pid);
+  if (!socket) return socket.error();
+  if (recorders_.at(*socket).ask_for_dump(request)) return {};
+  return Error{"its recorder does not answer"};
 }
 
 void RecordingsWatch::find(const MachineState& state, bool only_listed) {
@@ -370,7 +425,14 @@ bool RecordingsWatch::read(Followed& followed) {
   }
   for (const SampleRecord& record : batch.samples) {
     if (std::holds_alternative<SampledDevice>(record)) followed.sampled_devices.push_back(record);
-    if (const auto* killed = std::get_if<KilledProcess>(&record)) add_killed(followed.process.killed, *killed);
+    if (const auto* killed = std::get_if<KilledProcess>(&record)) {
+      add_killed(followed.process.killed, *killed);
+      RecordedIncident incident;
+      incident.kind = RecordedIncident::Kind::killed;
+      incident.pid = killed->process.pid;
+      incident.process = killed->process.name;
+      if (is_new(followed)) add_incident(std::move(incident));
+    }
     const auto* device = std::get_if<SampledDevice>(&record);
     if (device == nullptr || !device->cuda_index) continue;
     followed.uuids[static_cast<std::int8_t>(*device->cuda_index)] = device->uuid;
@@ -379,6 +441,14 @@ bool RecordingsWatch::read(Followed& followed) {
     see_gap(followed, event);
     count_pinned(followed.pinned_bytes, event);
     take(followed, event);
+    if (event.kind == EventKind::out_of_memory && is_new(followed)) {
+      RecordedIncident incident;
+      incident.pid = followed.process.recording.pid;
+      incident.device = device_of(followed, event.device).key;
+      if (incident.device.empty()) incident.device = to_string(event.device);
+      incident.bytes = event.size;
+      add_incident(std::move(incident));
+    }
   }
   if (!batch.events.empty()) {
     followed.read_until_ns = batch.events.back().time_ns;

@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -95,6 +96,21 @@ struct RecordedProcess {
   [[nodiscard]] const LiveGrowths* growth_on(Device device) const;
 };
 
+/// What a recording or its recorder told once while it was followed.
+struct RecordedIncident {
+  enum class Kind : std::uint8_t {
+    failed_request,  ///< PyTorch's allocator could not serve a request
+    killed,          ///< the kernel's OOM killer ended a process of the job
+    dump,            ///< a flight recorder wrote a recording, or could not
+  };
+  Kind kind = Kind::failed_request;
+  std::int64_t pid = -1;    ///< the process; -1: of a dump
+  std::string device;       ///< of a failed request: WatchedDevice::key, else "cuda:0"
+  std::uint64_t bytes = 0;  ///< of a failed request
+  std::string process;      ///< the killed one's name
+  LiveDump dump;
+};
+
 /// The page-locked memory from the CUDA driver of recordings in progress; std::nullopt if no recording has its calls.
 [[nodiscard]] std::optional<std::uint64_t> cuda_pinned_bytes(const std::vector<RecordedProcess>& processes);
 
@@ -116,6 +132,7 @@ class RecordingsWatch {
   };
 
   static constexpr std::size_t kMaxRecordings = 64;  ///< recordings
+  static constexpr std::size_t kMaxIncidents = 64;
 
   /// The window of each recording for update_owners(): at most 2.4 MB, and 130 bytes for each live block.
   static constexpr SlidingWindow::Limits kOwnersWindow = {.length = std::chrono::seconds(30), .events = 30'000};
@@ -123,8 +140,7 @@ class RecordingsWatch {
   /// `window`: events kept for window(), and to find training steps; std::nullopt: none. `most`: recordings at a time;
   /// when there are more, those that have ended are forgotten.
   RecordingsWatch(std::chrono::nanoseconds interval, std::optional<SlidingWindow::Limits> window,
-                  std::size_t most = kMaxRecordings)
-      : interval_(interval), window_(window), most_(most) {}
+                  std::size_t most = kMaxRecordings);
 
   /// From the next call of update() on.
   void set_limits(const Limits& limits) { limits_ = limits; }
@@ -156,6 +172,13 @@ class RecordingsWatch {
   [[nodiscard]] std::vector<ProcessSteps> steps() const;
   /// The peaks of devices between their samples found since the last call.
   [[nodiscard]] std::vector<RecordedPeak> take_peaks() { return peaks_.take(); }
+  /// What happened since the last call, and since watching began: at most kMaxIncidents, the others are left out.
+  [[nodiscard]] std::vector<RecordedIncident> take_incidents() { return std::exchange(incidents_, {}); }
+  /// Asks the flight recorder of a recorded process for a dump; an incident with this request follows. The error is a
+  /// clause.
+  Result<void> ask_for_dump(std::int64_t pid, std::string_view request);
+  /// The flight recorder of a recorded process; the error, a clause, says that it has none.
+  [[nodiscard]] Result<std::string> recorder_of(std::int64_t pid) const;
   /// A program's latest answer at the latest assess(), by position in processes(); the error is a clause.
   [[nodiscard]] Result<ObjectAnswer> objects(std::size_t position) const;
   /// Definitions of a recording so far, by position in processes(); only marks in the window.
@@ -195,6 +218,9 @@ class RecordingsWatch {
   [[nodiscard]] static bool is_of(const Followed& followed, const LiveRecording& recording);
   [[nodiscard]] bool can_be_forgotten(const Followed& followed) const;
   void update_recorders();
+  void take_dumps(const std::string& socket, const LiveRecorder& recorder);
+  void add_incident(RecordedIncident incident);
+  [[nodiscard]] bool is_new(const Followed& followed) const;
   [[nodiscard]] bool is_running(const Followed& followed) const;
   void find(const MachineState& state, bool only_listed);
   void follow(const LiveRecording& recording, const std::string& socket);
@@ -227,7 +253,10 @@ class RecordingsWatch {
   std::optional<SlidingWindow::Limits> window_;
   std::size_t most_;
   Pace owners_pace_{std::chrono::seconds(2), 200};
-  std::map<std::string, LiveRecorder> recorders_;  // by socket
+  std::map<std::string, LiveRecorder> recorders_;    // by socket
+  std::map<std::string, std::uint64_t> told_dumps_;  // by socket: the number of the latest one
+  std::vector<RecordedIncident> incidents_;
+  std::uint64_t began_wall_ns_ = 0;
   std::vector<Followed> followed_;
   RecordedPeaks peaks_;
   std::optional<std::chrono::steady_clock::time_point> found_at_;

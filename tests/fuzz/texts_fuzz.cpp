@@ -25,6 +25,10 @@ using tidemark::testing::require;
 constexpr std::size_t kTrialsOnceIn = 8;  // inputs: files are synced to disk
 
 void read_live_message(const std::string& text) {
+  const LiveDumps dumps = parse_live_dumps(text);
+  require(dumps.dumps.size() <= LiveDumps::kMaxDumps, "dumps are bounded");
+  require(live_message({}, dumps).size() <= kMaxLiveBytes, "a message with dumps is no longer than allowed");
+  static_cast<void>(parse_dump_request(text));
   const auto recordings = parse_live_message(text);
   if (!recordings) return;
   const std::string message = live_message(*recordings);

@@ -65,6 +65,7 @@ constexpr std::chrono::seconds kOomGrace{10};
 // A program that survives repeated failures must not fill the disk.
 constexpr std::chrono::minutes kBetweenDumps{10};
 constexpr int kMaxDumps = 16;
+constexpr std::chrono::seconds kBetweenRequests{10};  // nor must readers
 // A program that ends this soon after a failed request ends because of it; one failure makes one dump.
 constexpr std::chrono::seconds kSameFailure{60};
 // The kernel may kill several processes in a row: one dump covers all.
@@ -352,6 +353,7 @@ void Recorder::end_exited() {
 
 void Recorder::notify_readers() {
   readers_.welcome();
+  for (const std::string& request : readers_.take_requests()) dump_for_request(request);
   if (readers_.count() == 0) return;
   std::vector<LiveRecording> recordings;
   for (const Client& client : clients_) {
@@ -363,7 +365,8 @@ void Recorder::notify_readers() {
     recordings.push_back({client.pid, std::filesystem::absolute(path, error).string(), process.rank, client.command,
                           process.start_wall_ns.value_or(0), client.session->started_ns()});
   }
-  readers_.send(recordings);
+  told_dumps_.keeps = options_.keep.has_value();
+  readers_.send(recordings, told_dumps_);
 }
 
 std::vector<std::string> Recorder::open_files() const {
@@ -463,7 +466,26 @@ void Recorder::dump_for_signal() {
   dump(DumpReason::signal);
 }
 
-void Recorder::dump(DumpReason reason) {
+void Recorder::dump_for_request(const std::string& request) {
+  const auto refuse = [&](const std::string& why) {
+    tell_of_dump({0, std::string(name_in(kDumpReasonNames, DumpReason::request)), request, {}, why});
+  };
+  if (!options_.keep) return refuse("this is no flight recorder (--keep): its recording has everything");
+  if (dump_writer_.busy()) return refuse("another dump is being written");
+  if (last_request_ && Clock::now() - *last_request_ < kBetweenRequests) {
+    return refuse("the dump before was requested just now");
+  }
+  last_request_ = Clock::now();
+  if (!dump(DumpReason::request, request)) refuse("nothing has been recorded so far");
+}
+
+void Recorder::tell_of_dump(LiveDump dump) {
+  dump.number = ++told_dump_count_;
+  if (told_dumps_.dumps.size() == LiveDumps::kMaxDumps) told_dumps_.dumps.erase(told_dumps_.dumps.begin());
+  told_dumps_.dumps.push_back(std::move(dump));
+}
+
+bool Recorder::dump(DumpReason reason, const std::string& request) {
   std::vector<KeptWindow> windows;
   const auto add = [&](ProcessInfo process, SegmentFiles files) {
     if (!files.empty()) windows.push_back({std::move(process), std::move(files)});
@@ -481,16 +503,20 @@ void Recorder::dump(DumpReason reason) {
   std::vector<KilledProcess> killed;
   if (reason == DumpReason::host_oom) killed = std::exchange(killed_, {});
   // A requested dump does not report an OOM.
-  if (reason != DumpReason::signal) {
+  if (!is_asked_for(reason)) {
     first_oom_.reset();
     last_dump_ = Clock::now();
   }
   const bool another_is_due = first_oom_ || !killed_.empty();
-  if (windows.empty()) return notices_.say("no dump: nothing has been recorded so far");
+  if (windows.empty()) {
+    notices_.say("no dump: nothing has been recorded so far");
+    return false;
+  }
   dump_writer_.wait();
   take_written_dump();
   Dump wanted;
   wanted.reason = reason;
+  wanted.request = request;
   if (reason == DumpReason::host_oom) {
     wanted.unexplained_kills = killed.empty() ? oom_watch_->unexplained() : 0;
     wanted.killed = std::move(killed);
@@ -501,10 +527,18 @@ void Recorder::dump(DumpReason reason) {
                      dump_count_ == 1 ? options_.output : numbered_output(options_.output, dump_count_),
                      options_.overwrite, kept_folder_->path(), options_.keep->describe);
   if (!another_is_due) retired_.clear();
+  return true;
 }
 
 void Recorder::take_written_dump() {
-  if (auto written = dump_writer_.take()) dumps_.push_back(std::move(*written));
+  auto written = dump_writer_.take();
+  if (!written) return;
+  LiveDump told{0, std::string(name_in(kDumpReasonNames, written->reason)), written->request, {}, ""};
+  std::error_code error;
+  for (const DumpedFile& file : written->files) told.paths.push_back(std::filesystem::absolute(file.path, error));
+  if (!written->errors.empty()) told.problem = written->errors.front();
+  tell_of_dump(std::move(told));
+  dumps_.push_back(std::move(*written));
 }
 
 void Recorder::retire(Client& client) {
@@ -546,6 +580,7 @@ void Recorder::program_ended(std::optional<int> exit_code) {
   }
   dump_writer_.wait();
   take_written_dump();
+  readers_.send({}, told_dumps_);
   has_unrequested_window_ = dump_count_ == 0 && !retired_.empty();
   retired_.clear();
   finished_ = true;

@@ -166,7 +166,11 @@ class Recorder {
   void find_failures();
   void dump_if_due();
   [[nodiscard]] bool may_dump() const;
-  void dump(DumpReason reason);
+  /// False if there is nothing to write.
+  bool dump(DumpReason reason, const std::string& request = "");
+  /// As readers ask.
+  void dump_for_request(const std::string& request);
+  void tell_of_dump(LiveDump dump);
   void take_written_dump();
   void retire(Client& client);
   void forget_retired();
@@ -190,6 +194,9 @@ class Recorder {
   std::shared_ptr<KeptFolder> kept_folder_;
   std::vector<Retired> retired_;
   std::vector<Dump> dumps_;
+  LiveDumps told_dumps_;
+  std::uint64_t told_dump_count_ = 0;
+  std::optional<std::chrono::steady_clock::time_point> last_request_;
   int dump_count_ = 0;
   std::optional<std::chrono::steady_clock::time_point> last_oom_;
   std::optional<std::chrono::steady_clock::time_point> first_oom_;  ///< a dump for it is due

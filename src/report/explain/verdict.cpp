@@ -219,9 +219,9 @@ std::string unexplained_oom_line(const std::string& path) {
   return fmt::format("Out of memory on a device. More: `tidemark explain {}`", printable(path));
 }
 
-std::vector<std::string> held_lines(const Overview& overview, bool asked) {
-  std::vector<std::string> lines = {asked ? "Dumped on SIGUSR1"
-                                          : "The program failed; no out-of-memory error recorded"};
+std::vector<std::string> held_lines(const Overview& overview, std::string_view asked) {
+  std::vector<std::string> lines = {asked.empty() ? "The program failed; no out-of-memory error recorded"
+                                                  : fmt::format("Dumped on {}", asked)};
   for (const DeviceSummary& device : overview.devices) {
     if (!device.peak_allocated_at_ns) continue;
     lines.push_back(fmt::format("  {}: peak allocated {}, at the end {}", to_string(device.device),

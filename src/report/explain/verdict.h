@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "analyze/ledger/host_ledger.h"
@@ -56,9 +57,9 @@ struct RankedFix {
 [[nodiscard]] std::vector<std::string> host_oom_lines(const HostOomFacts& facts, const Table* held);
 /// For a device with a recording that is too long to be explained at once.
 [[nodiscard]] std::string unexplained_oom_line(const std::string& path);
-/// Without an out-of-memory error: that the program failed, or that a dump was requested (`asked`); peak and end of
-/// each device.
-[[nodiscard]] std::vector<std::string> held_lines(const Overview& overview, bool asked);
+/// Without an out-of-memory error: that the program failed, or what asked for the dump ("SIGUSR1"; empty: nothing);
+/// peak and end of each device.
+[[nodiscard]] std::vector<std::string> held_lines(const Overview& overview, std::string_view asked);
 /// At most `most` lines.
 [[nodiscard]] std::vector<std::string> dumped_lines(const std::vector<DumpedRecording>& recordings, std::size_t most);
 /// Parts that could not be written, and where they still are.

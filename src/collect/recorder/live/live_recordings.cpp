@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <string_view>
 #include <utility>
@@ -38,17 +39,24 @@ bool LiveRecorder::update() {
     const ssize_t got = ::recv(connection_.get(), message.data(), message.size(), MSG_DONTWAIT);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0 && errno == EAGAIN) return true;
-    auto said =
-        got > 0 ? parse_live_message(std::string_view(message).substr(0, static_cast<std::size_t>(got))) : std::nullopt;
+    const auto text = std::string_view(message).substr(0, got > 0 ? static_cast<std::size_t>(got) : 0);
+    auto said = parse_live_message(text);
     if (!said) {  // gone, or not a Tidemark recorder
       connection_.reset();
       recordings_.clear();
       return false;
     }
     recordings_ = std::move(*said);
+    dumps_ = parse_live_dumps(text);
     heard_ = true;
   }
   return false;
+}
+
+bool LiveRecorder::ask_for_dump(std::string_view id) {
+  const std::string message = dump_request(id);
+  return connection_ && ::send(connection_.get(), message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL) ==
+                            static_cast<ssize_t>(message.size());
 }
 
 std::vector<LiveRecorder> find_live_recorders(std::chrono::milliseconds patience) {
@@ -88,16 +96,23 @@ bool is_this_user(const ScopedFd& connection) {
   return ::getsockopt(connection.get(), SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == ::geteuid();
 }
 
-// Readers send nothing, so a readable connection was closed.
-bool has_gone(const ScopedFd& connection) {
-  char byte = 0;
-  return ::recv(connection.get(), &byte, 1, MSG_DONTWAIT | MSG_PEEK) >= 0 || (errno != EAGAIN && errno != EINTR);
-}
-
 }  // namespace
 
+bool LiveClients::listen_to(const Client& client) {
+  for (std::size_t n = 0; n < kMaxClients; ++n) {
+    std::array<char, kMaxDumpRequestBytes> message{};
+    const ssize_t got = ::recv(client.connection.get(), message.data(), message.size(), MSG_DONTWAIT);
+    if (got < 0) return errno == EAGAIN || errno == EINTR;
+    if (got == 0) return false;
+    auto id = parse_dump_request({message.data(), static_cast<std::size_t>(got)});
+    if (!id) return false;
+    if (requests_.size() < kMaxClients) requests_.push_back(std::move(*id));
+  }
+  return true;
+}
+
 void LiveClients::welcome() {
-  std::erase_if(clients_, [](const Client& client) { return has_gone(client.connection); });
+  std::erase_if(clients_, [this](const Client& client) { return !listen_to(client); });
   for (std::size_t accepted = 0; accepted < kMaxClients; ++accepted) {
     ScopedFd connection(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!connection) return;
@@ -107,8 +122,8 @@ void LiveClients::welcome() {
   }
 }
 
-void LiveClients::send(std::span<const LiveRecording> recordings) {
-  const std::string message = live_message(recordings);
+void LiveClients::send(std::span<const LiveRecording> recordings, const LiveDumps& dumps) {
+  const std::string message = live_message(recordings, dumps);
   for (Client& client : clients_) {
     if (client.told == message) continue;
     const auto sent = ::send(client.connection.get(), message.data(), message.size(), MSG_DONTWAIT | MSG_NOSIGNAL);

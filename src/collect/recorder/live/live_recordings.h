@@ -6,6 +6,8 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/scoped_fd.h"
@@ -24,6 +26,10 @@ class LiveRecorder {
   bool update();
   /// From the latest message; empty before the first message, and if nothing is recorded.
   [[nodiscard]] const std::vector<LiveRecording>& recordings() const { return recordings_; }
+  /// From the latest message.
+  [[nodiscard]] const LiveDumps& dumps() const { return dumps_; }
+  /// Asks a flight recorder for a dump: the answer comes in dumps(). False if it cannot be asked now.
+  bool ask_for_dump(std::string_view id);
   [[nodiscard]] bool heard() const { return heard_; }
   /// Readable when there is something for update().
   [[nodiscard]] int descriptor() const { return connection_.get(); }
@@ -33,6 +39,7 @@ class LiveRecorder {
 
   ScopedFd connection_;
   std::vector<LiveRecording> recordings_;
+  LiveDumps dumps_;
   bool heard_ = false;
 };
 
@@ -54,8 +61,10 @@ class LiveClients {
   /// Accepts readers of the same user, and removes those that have disconnected.
   void welcome();
   [[nodiscard]] std::size_t count() const { return clients_.size(); }
+  /// The dumps that readers have asked for since the last call, by their id; at most kMaxClients.
+  [[nodiscard]] std::vector<std::string> take_requests() { return std::exchange(requests_, {}); }
   /// Sends the list to the readers that have not received it.
-  void send(std::span<const LiveRecording> recordings);
+  void send(std::span<const LiveRecording> recordings, const LiveDumps& dumps = {});
 
  private:
   struct Client {
@@ -63,8 +72,12 @@ class LiveClients {
     std::string told;
   };
 
+  /// Reads its requests. False once it has disconnected.
+  bool listen_to(const Client& client);
+
   ScopedFd listener_;
   std::vector<Client> clients_;
+  std::vector<std::string> requests_;
 };
 
 }  // namespace tidemark

@@ -20,7 +20,16 @@
 
 namespace tidemark {
 
-enum class DumpReason : std::uint8_t { device_oom, host_oom, signal, exit_code };
+enum class DumpReason : std::uint8_t { device_oom, host_oom, signal, exit_code, request };
+inline constexpr EnumName<DumpReason> kDumpReasonNames[] = {{DumpReason::device_oom, "device_oom"},
+                                                            {DumpReason::host_oom, "host_oom"},
+                                                            {DumpReason::signal, "signal"},
+                                                            {DumpReason::exit_code, "exit_code"},
+                                                            {DumpReason::request, "request"}};
+/// Whether somebody asked for it: it reports no failure.
+[[nodiscard]] constexpr bool is_asked_for(DumpReason reason) {
+  return reason == DumpReason::signal || reason == DumpReason::request;
+}
 
 struct DumpedFile {
   std::string path;
@@ -33,6 +42,7 @@ struct DumpedFile {
 
 struct Dump {
   DumpReason reason = DumpReason::signal;
+  std::string request;  ///< the id of DumpReason::request
   std::vector<DumpedFile> files;
   std::vector<std::string> errors;  ///< for recordings that could not be written: their segments stay in place
   std::string left_in;              ///< the folder where they stay; empty if none do

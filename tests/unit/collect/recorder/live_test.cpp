@@ -30,6 +30,33 @@ TEST(LiveMessage, ComesBackAsItWas) {
   EXPECT_EQ(live_message({}), "{\"recordings\":[],\"left_out\":0}\n");
 }
 
+TEST(LiveMessage, HasTheLatestDumps) {
+  LiveDumps dumps;
+  dumps.keeps = true;
+  for (std::uint64_t n = 1; n <= 10; ++n) {
+    dumps.dumps.push_back({n, "request", "ab.0", {"/data/run \"x\".tide", "/data/b"}, n == 10 ? "disk full" : ""});
+  }
+  const std::vector<LiveRecording> recordings = {{7, "/data/a.tide", {}, "python", 0}};
+  const std::string message = live_message(recordings, dumps);
+  EXPECT_EQ(parse_live_message(message), recordings);
+  const LiveDumps read = parse_live_dumps(message);
+  EXPECT_TRUE(read.keeps);
+  const std::vector<LiveDump> latest(dumps.dumps.begin() + 2, dumps.dumps.end());
+  EXPECT_EQ(read.dumps, latest);
+  EXPECT_FALSE(parse_live_dumps(live_message(recordings)).keeps);
+  EXPECT_THAT(parse_live_dumps(R"({"dumps": [3, {"number": -1}, {"number": "x"}]})").dumps, IsEmpty());
+  // Long paths do not crowd out the recordings.
+  dumps.dumps.assign(8, {1, "request", "", std::vector<std::string>(100, std::string(4000, 'x')), ""});
+  EXPECT_EQ(parse_live_message(live_message(recordings, dumps)), recordings);
+}
+
+TEST(LiveMessage, RequestsHaveAnId) {
+  EXPECT_EQ(parse_dump_request(dump_request("00ab.0")), "00ab.0");
+  EXPECT_EQ(parse_dump_request(R"({"dump": ""})"), std::nullopt);
+  EXPECT_EQ(parse_dump_request("[]"), std::nullopt);
+  EXPECT_EQ(parse_dump_request(dump_request(std::string(kMaxDumpRequestBytes, 'x'))), std::nullopt);
+}
+
 TEST(LiveMessage, IsBounded) {
   const std::vector<LiveRecording> recordings(1000, {7, std::string(4000, 'x'), {}, "python", 0});
   const std::string message = live_message(recordings);

@@ -6,11 +6,13 @@
 
 #include <atomic>
 #include <chrono>
+#include <filesystem>
 #include <functional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "collect/recorder/live/live_recordings.h"
 #include "recorder_fixture.h"
 
 namespace tidemark::testing {
@@ -113,6 +115,32 @@ TEST_F(RecorderDumpsTest, AKillWaitsForTheDumpThatIsBeingWritten) {
   ASSERT_EQ(dumps[1].files.size(), 1U);
   EXPECT_EQ(dumps[1].files[0].pid, child);
   EXPECT_TRUE(end(0).empty());
+}
+
+TEST_F(RecorderDumpsTest, AReaderMayAskForADump) {
+  create();
+  start_child();
+  poll_until([&] { return !recorder->open_files().empty(); });
+  const auto socket = std::filesystem::path(variable(ring::kSocketVariable)).parent_path() / "live";
+  auto reader = LiveRecorder::connect(socket.string());
+  ASSERT_TRUE(reader);
+  poll_until([&] { return reader->update() && reader->heard(); });
+  EXPECT_TRUE(reader->dumps().keeps);
+  EXPECT_TRUE(reader->dumps().dumps.empty());
+  EXPECT_TRUE(reader->ask_for_dump("ab.0"));
+  poll_until([&] { return reader->update() && reader->dumps().dumps.size() == 1; });
+  const LiveDump first = reader->dumps().dumps[0];
+  EXPECT_EQ(first.request, "ab.0");
+  EXPECT_EQ(first.reason, "request");
+  EXPECT_EQ(first.paths, std::vector<std::string>{folder.at("run.tide")});
+  EXPECT_TRUE(std::filesystem::exists(folder.at("run.tide")));
+  // Readers cannot fill the disk.
+  EXPECT_TRUE(reader->ask_for_dump("ab.1"));
+  poll_until([&] { return reader->update() && reader->dumps().dumps.size() == 2; });
+  EXPECT_EQ(reader->dumps().dumps[1].request, "ab.1");
+  EXPECT_EQ(reader->dumps().dumps[1].problem, "the dump before was requested just now");
+  kill_child();
+  EXPECT_EQ(end(0).size(), 1U);
 }
 
 TEST_F(RecorderDumpsTest, RequestedDumpDoesNotReplaceOomDump) {
