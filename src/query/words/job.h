@@ -32,6 +32,9 @@ namespace tidemark {
 /// "21.9 GiB used, 1.9 GiB above the median of its 3 peers".
 [[nodiscard]] std::string outlier_text(const RankOutlier& outlier);
 
+/// "rank 3 (node b): out of memory on GPU 1: 64.0 MiB requested".
+[[nodiscard]] std::string event_text(const JobEvent& event);
+
 /// Nodes whose state is old, and what else is missing or wrong: sentences without a full stop.
 [[nodiscard]] std::vector<std::string> job_notes(const JobReport& report);
 

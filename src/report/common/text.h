@@ -107,6 +107,7 @@ namespace tidemark {
 [[nodiscard]] std::string to_text(const FragmentReport& report, const Terminal& terminal);
 
 [[nodiscard]] std::string to_text(const JobReport& report, const Terminal& terminal);
+[[nodiscard]] std::string to_text(const CommandReport& report, const Terminal& terminal);
 
 [[nodiscard]] std::string to_text(const History& history, const Terminal& terminal);
 

@@ -95,6 +95,18 @@ std::string steps_text(const JobReport& report, const Terminal& terminal) {
   return text + more_text(report.stragglers.size(), most, "slower ranks");
 }
 
+std::string events_text(const JobReport& report, const Terminal& terminal) {
+  if (report.events.empty()) return "";
+  const std::size_t most = std::min(terminal.all ? report.events.size() : terminal.rows, report.events.size());
+  std::string text = "\n" + paint(terminal, Tone::heading, "Latest events") + "\n";
+  for (std::size_t n = report.events.size() - most; n < report.events.size(); ++n) {
+    const JobEvent& event = report.events[n];
+    text += fmt::format("  {} {}\n", wall_clock_text(event.wall_ns), event_text(event));
+  }
+  const std::uint64_t earlier = report.earlier_events + report.events.size() - most;
+  return earlier == 0 ? text : text + fmt::format("  ({} earlier)\n", format_count(earlier));
+}
+
 // Of the node's devices: the fullest by its share of the limit.
 const JobDevice* fullest_device(const JobNode& node) {
   const JobDevice* fullest = nullptr;
@@ -165,7 +177,24 @@ std::string next_text_of(const JobReport& report, const Terminal& terminal) {
 std::string to_text(const JobReport& report, const Terminal& terminal) {
   return paint(terminal, verdict_tone(report), job_verdict(report)) + "\n" + head_text(report) +
          notes_text(report, terminal) + outliers_text(report, terminal) + roles_text(report, terminal) +
-         steps_text(report, terminal) + nodes_text(report, terminal) + next_text_of(report, terminal);
+         steps_text(report, terminal) + events_text(report, terminal) + nodes_text(report, terminal) +
+         next_text_of(report, terminal);
+}
+
+std::string to_text(const CommandReport& report, const Terminal& terminal) {
+  constexpr std::size_t kMaxColumns = 300;
+  const bool is_done = report.state == CommandState::done;
+  std::string head = fmt::format("{}: {}", shown(report.command), name_in(kCommandStateNames, report.state));
+  head += is_done ? " by " + counted(report.ranks.size(), "rank") : ": " + shown(report.reason, kMaxColumns);
+  std::string text = paint(terminal, is_done ? Tone::heading : Tone::error, head) + "\n";
+  const std::size_t most = terminal.all ? report.ranks.size() : std::max<std::size_t>(terminal.rows, 16);
+  for (std::size_t n = 0; n < std::min(most, report.ranks.size()); ++n) {
+    const CommandRank& rank = report.ranks[n];
+    if (rank.text.empty()) continue;
+    const std::string title = rank.rank ? fmt::format("rank {}", *rank.rank) : fmt::format("process {}", rank.pid);
+    text += fmt::format("  {} (node {}): {}\n", title, shown(rank.node), shown(rank.text, kMaxColumns));
+  }
+  return text + more_text(report.ranks.size(), most, "ranks");
 }
 
 }  // namespace tidemark

@@ -11,7 +11,6 @@ import time
 from pathlib import Path
 
 GIB = 1 << 30
-JOB = f"cluster-test-{os.getpid()}"  # agents count no ranks of other tests, whose environment lacks it
 MARK = "TIDEMARK_TEST_NETWORK"
 
 
@@ -72,6 +71,8 @@ class Node:
         """`ranks`: the rank on each GPU, with the GiB that it uses."""
         Node.count += 1
         self.name = name
+        # All nodes share the processes of this machine. Agents count those with their own number of a job.
+        self.job = f"cluster-test-{os.getpid()}-{name}"
         self.number = Node.count
         self.folder = tempfile.TemporaryDirectory()
         self.at = Path(self.folder.name)
@@ -82,14 +83,14 @@ class Node:
             self.connect()
         self.devices = []
         for place, (rank, gib) in enumerate(ranks.items()):
-            program = self.start_rank(RANK=str(rank), LOCAL_RANK=str(place), WORLD_SIZE="5", TORCHELASTIC_RUN_ID=JOB)
+            program = self.start_rank(RANK=str(rank), LOCAL_RANK=str(place), WORLD_SIZE="5", TORCHELASTIC_RUN_ID=self.job)
             self.devices.append(
                 {
                     "name": "NVIDIA H100 80GB HBM3",
                     "uuid": f"GPU-{self.number}-{place}",
                     "bus": place + 1,
                     "memory": {"total": 80 * GIB, "used": int(gib * GIB)},
-                    "processes": [{"pid": program.pid, "bytes": int(gib * GIB)}],
+                    "processes": [{"pid": program.pid, "bytes": int(gib * GIB), "ends": True}],
                 }
             )
         self.write_devices()
@@ -101,6 +102,19 @@ class Node:
         program = subprocess.Popen(["sleep", "1000"], env={**os.environ, **variables})
         self.processes.append(program)
         return program
+
+    def end_rank(self, place):
+        """Kills the rank on this GPU."""
+        self.processes[place].kill()
+        self.processes[place].wait()
+
+    def record(self, rank, path):
+        """A rank with a flight recorder, which allocates now and then."""
+        program = "import torch, time\nwhile True:\n    torch.ones(1000)\n    time.sleep(0.05)"
+        return self.run(
+            "run", "--keep", "10min", "--dump", "on-signal", "-o", str(path), "--", sys.executable, "-c", program,
+            RANK=str(rank), PYTHONPATH=os.environ["TIDEMARK_STAND_IN"],
+        )  # fmt: skip
 
     def add_stranger(self):
         """A rank of another job on the first GPU."""
@@ -128,12 +142,17 @@ class Node:
         ip("link", "set", self.cable, "up")
 
     def start(self, *arguments, **variables):
-        """`tidemark distributed` on this node; its output goes into files, named in the process."""
+        """`tidemark distributed` on this node."""
+        return self.run("distributed", "--node", self.name, *arguments, **variables)
+
+    def run(self, *arguments, **variables):
+        """tidemark on this node; its output goes into files, named in the process."""
         environment = {
             **os.environ, "TIDEMARK_RUNTIME_DIR": self.folder.name, "FAKES_NVML": str(self.at / "nvml.json"),
-            "LD_LIBRARY_PATH": os.environ["FAKES_NVML_FOLDER"], "HOME": self.folder.name, "TORCHELASTIC_RUN_ID": JOB, **variables,
+            "LD_LIBRARY_PATH": os.environ["FAKES_NVML_FOLDER"], "HOME": self.folder.name, "TORCHELASTIC_RUN_ID": self.job,
+            **variables,
         }  # fmt: skip
-        command = [os.environ["TIDEMARK"], "distributed", "--node", self.name, *arguments]
+        command = [os.environ["TIDEMARK"], *arguments]
         if self.holder:
             command = [shutil.which("nsenter"), "-t", str(self.holder.pid), "-n", *command]
         number = len(self.processes)
@@ -150,6 +169,11 @@ class Node:
                 process.kill()
             process.wait()
         self.folder.cleanup()
+
+
+def events_in(process):
+    """The events that the master showed, in order: ["rank 3 (node b): ended", ...]."""
+    return re.findall(r" UTC (rank \S+ \(node \S+\): (?:ended|started|dumped).*)", process.out.read_text())
 
 
 def changes_in(process):

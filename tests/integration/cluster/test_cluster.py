@@ -5,13 +5,14 @@ import os
 import shutil
 import signal
 import socket
+import sqlite3
 import stat
 import time
 import unittest
 from pathlib import Path
 
 import nodes
-from nodes import GIB, Network, Node, changes_in, server_of, wait_for
+from nodes import GIB, Network, Node, changes_in, events_in, server_of, wait_for
 
 PORT = 29500
 
@@ -53,6 +54,13 @@ class ClusterTest(unittest.TestCase):
             *arguments, **variables,
         )  # fmt: skip
 
+    def ask(self, node, *arguments):
+        """The output of `tidemark job` on this node."""
+        place = [] if "--state" in arguments else ["--master-host", self.a.address, "--port", self.port]
+        process = node.run("job", *place, "--token-file", str(self.key), *arguments)
+        self.assertEqual(process.wait(timeout=30), 0, process.errors.read_text())
+        return process.out.read_text()
+
     def wait_for_changes(self, master, *changes, patience=60):
         """The master says these, in any order, and whatever else."""
 
@@ -75,7 +83,12 @@ class ClusterTest(unittest.TestCase):
         master = self.start_master("--plot")
         workers = [self.start_worker(self.b), self.start_worker(self.c)]
         self.wait_for_changes(master, ("joined", "a"), ("joined", "b"), ("joined", "c"))
+        asked = json.loads(self.ask(self.c, "--format", "json"))
+        self.assertIn("Job default: 5 ranks on 3 nodes", self.ask(self.a, "--state", str(self.state)))
         report = self.finish(master)
+        self.assertEqual([rank["used_bytes"] for rank in asked["ranks"]], [rank["used_bytes"] for rank in report["ranks"]])
+        self.assertEqual(asked.keys(), report.keys())
+        self.assertEqual(asked["ended_by"], "not_yet")
         job = report["job"]
         self.assertEqual((job["name"], job["node_count"], job["rank_count"]), ("default", 3, 5))
         self.assertEqual(job["world_size"], 5)
@@ -147,6 +160,73 @@ class ClusterTest(unittest.TestCase):
         self.wait_for_changes(again, ("joined", "a"), ("joined", "b"), patience=15)
         report = self.finish(again)
         self.assertEqual(len(report["ranks"]), 4)
+
+    def test_events_arrive_once_whatever_is_killed(self):
+        master = self.start_master()
+        worker = self.start_worker(self.b)
+        self.wait_for_changes(master, ("joined", "a"), ("joined", "b"))
+        self.b.end_rank(1)
+        wait_for("the first event", lambda: events_in(master) == ["rank 3 (node b): ended"])
+        unsent = self.b.at / ".local/state/tidemark/jobs/default/unsent-b"
+        wait_for("its arrival", lambda: unsent.stat().st_size == 0)
+        os.kill(server_of(master), signal.SIGKILL)
+        master.kill()
+        master.wait()
+        # Without a server the next event waits in the agent. That is killed too: its successor sends the event.
+        self.b.end_rank(0)
+        wait_for("the second event", lambda: unsent.stat().st_size > 0)
+        worker.kill()
+        again = self.start_master()
+        self.start_worker(self.b)
+        wait_for("the second event", lambda: events_in(again) == ["rank 2 (node b): ended"])
+        report = self.finish(again)
+        events = [event for event in report["events"] if event["kind"] == "rank_ended"]
+        self.assertEqual(
+            [(event["node"], event["rank"], event["text"]) for event in events], [("b", 3, "ended"), ("b", 2, "ended")]
+        )
+        self.assertEqual(report["earlier_event_count"], 0)
+
+    def test_a_command_is_for_all_ranks_or_none(self):
+        if "TIDEMARK_STAND_IN" not in os.environ:
+            self.skipTest("no stand-in for PyTorch in this build")
+        master = self.start_master()
+        self.start_worker(self.b)
+        recorded = [self.a.record(7, self.a.at / "seven.tide"), self.b.record(8, self.b.at / "eight.tide")]
+        self.wait_for_changes(master, ("joined", "a"), ("joined", "b"))
+
+        def dump(*arguments, code):
+            place = ["--master-host", self.a.address, "--port", self.port, "--token-file", str(self.key)]
+            process = self.c.run("job", *place, "--command", "record dump", "--format", "json", *arguments)
+            self.assertEqual(process.wait(timeout=90), code, process.errors.read_text())
+            return json.loads(process.out.read_text())
+
+        def recorded_ranks():
+            ranks = json.loads(self.ask(self.c, "--format", "json"))["ranks"]
+            return {rank["rank"] for rank in ranks} >= {7, 8}
+
+        wait_for("the recorded ranks", recorded_ranks)
+        refused = dump(code=1)
+        self.assertEqual(refused["state"], "refused")
+        self.assertIn("it is not recorded by a flight recorder", refused["reason"])
+        self.assertEqual(list(self.a.at.glob("seven*.tide")), [])
+        done = dump("--ranks", "7,8", code=0)
+        self.assertEqual([(rank["rank"], rank["node"], rank["ok"]) for rank in done["ranks"]], [(7, "a", True), (8, "b", True)])
+        for rank, name in zip(done["ranks"], ("seven", "eight")):
+            self.assertIn(name, rank["text"])
+            self.assertGreater(Path(rank["text"]).stat().st_size, 0)
+        missing = dump("--ranks", "99", code=1)
+        self.assertEqual(missing["reason"], "there is no rank 99")
+        for process in recorded:
+            process.terminate()
+            process.wait(timeout=30)
+        report = self.finish(master)
+        self.assertEqual(len([event for event in report["events"] if event["kind"] == "dump"]), 2)
+        with sqlite3.connect(self.state / "job.sqlite") as database:
+            kept = database.execute("SELECT command, state, ranks FROM commands ORDER BY time").fetchall()
+        self.assertEqual(
+            kept,
+            [("record dump", "refused", "[]"), ("record dump", "done", "[7,8]"), ("record dump", "refused", "[99]")],
+        )
 
     def test_a_killed_agent_is_old_and_its_successor_replaces_it(self):
         master = self.start_master()
@@ -222,6 +302,20 @@ class ClusterTest(unittest.TestCase):
         )  # fmt: skip
         self.wait_for_changes(master, ("joined", "b"), patience=20)
         self.finish(master)
+
+    def test_without_a_coordinator_job_says_so(self):
+        self.start_master()
+        key = ["--token-file", str(self.key)]
+        wait_for("the address", lambda: (self.state / "address").exists())
+        cases = {
+            "is there, but no coordinator answers": ["--state", str(self.state), "--job", "another", *key],
+            "no connection to the server of job default at 127.0.0.1:1 ": ["--master-host", "127.0.0.1", "--port", "1", *key],
+            "the job's key is missing": ["--job", "none"],
+        }
+        started = {words: self.a.run("job", *arguments) for words, arguments in cases.items()}
+        for words, process in started.items():
+            self.assertEqual(process.wait(timeout=30), 2, words)
+            self.assertIn(words, process.errors.read_text())
 
     def test_one_machine_needs_nothing_else(self):
         alone = self.a.start("--duration", "3", "--output", str(self.report), PATH="/nowhere")
