@@ -1,4 +1,4 @@
-// How a simulated GPU of `tidemark plan` is told from a real one: by its UUID, which no real GPU has.
+// How to recognize a simulated GPU of `tidemark plan`: by its UUID, which no real GPU has.
 #pragma once
 
 #include <string_view>

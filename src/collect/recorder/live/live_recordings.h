@@ -72,7 +72,7 @@ class LiveClients {
     std::string told;
   };
 
-  /// Reads its requests. False once it has disconnected.
+  /// Reads its requests. False once it has disconnected, or has sent anything else.
   bool listen_to(const Client& client);
 
   ScopedFd listener_;
