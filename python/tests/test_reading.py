@@ -30,6 +30,7 @@ from tidemark import _engine
 from tidemark.reading import results
 from tidemark.reading.results.common import Owner
 from tidemark.reading.run import Blocks, Run
+from tidemark.restart import judge_restart
 
 OWNERS = ("category", "component", "layer", "module", "phase", "step")
 METHODS = [analysis["name"] for analysis in _engine.analyses()]
@@ -132,6 +133,11 @@ def test_options_mean_what_they_mean_to_the_command(name: str, options: dict[str
 RARE = {
     "Frame": {"compiled", "source_nodes"},
     "OfRecording": {"simulated_gpu"},
+    "RestartRank": {"killed_pid"},
+    "RestartChange": {"batch_divisor", "stack", "until_step"},
+    "RestartVerdict": {"next_attempt", "not_applied"},
+    "NextAttempt": {"change", "changed_arguments", "command", "environment"},
+    "ChangedArgument": {"name", "option", "value", "was"},
     "LedgerAt": {"transient_peak_bytes"},
     "RankRow": {"device_used_bytes"},
     "UnusedForecast": {"latest_seconds"},
@@ -198,6 +204,9 @@ def test_every_key_has_a_field_and_every_field_occurs(folder: Path, recorded: Pa
     visit(tidemark.read(SNAPSHOTS / "default.pickle.xz").fragmentation(simulate="model"), seen)
     for name in ("default", "oom_limit"):
         visit(tidemark.read(SNAPSHOTS / f"{name}.pickle.xz").simulate(search=True, allocator="model"), seen)
+    ranks = sorted(folder.glob("job.rank*.tide"))
+    for job in ([SNAPSHOTS / "oom_leak.pickle.xz"], [SNAPSHOTS / "oom_fragmentation.pickle.xz"], [recorded], ranks):
+        visit(judge_restart(job, simulate="model"), seen)
     missing = {}
     for module in pkgutil.iter_modules(results.__path__):
         of_module = importlib.import_module(f"{results.__name__}.{module.name}")
