@@ -93,6 +93,7 @@ def write_error_file(verdict: RestartVerdict, path: PathLike | None = None) -> b
     if not target:
         return False
     text = f"Tidemark: {verdict.message}"
+    document: Any
     fresh = {"message": {"message": text, "extraInfo": {"py_callstack": text, "timestamp": str(int(time.time()))}}}
     try:
         document = json.loads(Path(target).read_text())

@@ -210,7 +210,7 @@ Result<PageContents> collect_page_contents(const Store& store, Symbols& symbols,
   explain.device = options.device;
   explain.top = listed;
   explain.holders = Holders(chosen);
-  explain.attribution = attribution;
+  explain.attribution = owners.get();
   contents.explanation = *analyze_explain(store, symbols, explain);
   if (!contents.explanation.failures.empty()) contents.summary.failure = contents.explanation.failures.front();
   for (const Analysis& analysis : analyses()) {
