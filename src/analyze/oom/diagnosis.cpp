@@ -306,7 +306,9 @@ class FixFinder {
 
   void stop_leak() {
     for (const OomFinding& finding : failure_.findings) {
-      if (finding.cause == OomCause::leak && finding.certain) add(OomFixKind::stop_leak, finding.bytes, false);
+      // Where nothing else is known, what may be a leak is the best there is.
+      const bool counts = finding.certain || !failure_.cause;
+      if (finding.cause == OomCause::leak && counts) add(OomFixKind::stop_leak, finding.bytes, false);
     }
   }
 

@@ -133,8 +133,8 @@ std::optional<std::uint64_t> used_by_others(const DeviceSeries& series, std::uin
   return bytes;
 }
 
-// `held`: at sample `index`, the last one before the failure. A sample right after the failure is nearer, unless the
-// process has ended by then.
+// `held`: at sample `index`, the last one before the failure. A sample right after the failure is nearer, unless much
+// less is used then: the process has ended.
 SampledFree free_at(const Store& store, const DeviceSeries& series, std::size_t index, const OutOfMemory& event,
                     const HeldMemory& held) {
   const std::uint64_t reserved =
@@ -149,7 +149,7 @@ SampledFree free_at(const Store& store, const DeviceSeries& series, std::size_t 
   if (const auto after = sample_after(store, series, event); after && *series.used_bytes[*after] >= *event.reserved) {
     const std::uint64_t outside_after = *series.used_bytes[*after] - *event.reserved;
     const std::uint64_t difference = std::max(outside, outside_after) - std::min(outside, outside_after);
-    if (difference < kSampleMargin) {
+    if (outside_after > outside || difference < kSampleMargin) {
       outside = outside_after;
       sampled.at_ns = series.time_ns[*after];
       sampled.margin = difference;

@@ -101,7 +101,7 @@ class OomMemory {
 inline constexpr std::uint64_t kSampleMargin = 128 * kMiB;
 
 /// Free memory of the device at the failed request, if memory outside PyTorch was as in the nearest sample: the first
-/// one after the request if it agrees with the last one before within kSampleMargin, else the last one before.
+/// one after the request, unless it has kSampleMargin less than the last one before; then that one.
 struct SampledFree {
   std::uint64_t capacity = 0;
   std::uint64_t free = 0;

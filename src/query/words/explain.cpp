@@ -62,7 +62,7 @@ bool is_probably_full(const OomFailure& failure) {
 
 // "12.0 MiB leaked in previous steps".
 std::string main_cause_text(const OomFailure& failure) {
-  if (!failure.cause && !failure.caching && !failure.findings.empty()) {  // for the host, nothing else is known
+  if (!failure.cause && !failure.findings.empty() && failure.findings.front().cause == OomCause::leak) {
     return fmt::format("{} may have leaked", format_bytes(failure.findings.front().bytes));
   }
   if (!failure.cause) return is_probably_full(failure) ? "the device was probably full" : "cause unknown";
@@ -152,9 +152,12 @@ std::string evidence_text(const OomFailure& failure, const OomFinding& finding) 
     case OomCause::limit:
       return fmt::format("{} free on the device, {} required", format_bytes(finding.bytes),
                          format_bytes(failure.request.driver));
-    case OomCause::fragmentation:
-      return fmt::format("{} cached, enough if it were one usable block; {}", format_bytes(finding.bytes),
-                         unusable_cache_text(failure));
+    case OomCause::fragmentation: {
+      const bool with_free = failure.refused_by == OomRefusedBy::device && finding.bytes < failure.request.bytes;
+      return fmt::format("{} cached{}, enough if {} one usable block; {}", format_bytes(finding.bytes),
+                         with_free ? " and " + bytes_text(failure.device_free) + " free" : "",
+                         with_free ? "they were" : "it were", unusable_cache_text(failure));
+    }
     case OomCause::demand:
       break;
   }

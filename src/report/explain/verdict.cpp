@@ -105,6 +105,15 @@ bool knows_whole_step(const OomFailure& failure) {
   return failure.step_count > 1 && !in_evaluation;
 }
 
+// In a first step without a mistake, a change of one call site lets this request pass, and a later one fails.
+bool batch_comes_first(const OomFailure& failure) {
+  const bool mistake =
+      std::ranges::any_of(failure.advice, [](const OomAdvice& advice) { return is_kept_by_mistake(advice.kind); });
+  const bool leak =
+      std::ranges::any_of(failure.fixes, [](const OomFix& fix) { return fix.kind == OomFixKind::stop_leak; });
+  return !knows_whole_step(failure) && !mistake && !leak && failure.cause == OomCause::demand;
+}
+
 }  // namespace
 
 std::vector<RankedFix> ranked_fixes(const OomFailure& failure) {
@@ -119,13 +128,17 @@ std::vector<RankedFix> ranked_fixes(const OomFailure& failure) {
     if (fix.kind == OomFixKind::stop_leak) add(fix);
   }
   // What a program keeps by mistake grows with each call: freeing something else is enough for this request only.
-  for (const bool by_mistake : {true, false}) {
-    for (const OomAdvice& advice : failure.advice) {
-      if (advice.suffices == true && is_kept_by_mistake(advice.kind) == by_mistake) fixes.push_back(fix_of(advice));
-    }
+  const std::size_t leaks = fixes.size();
+  for (const OomAdvice& advice : failure.advice) {
+    if (advice.suffices == true && is_kept_by_mistake(advice.kind)) fixes.push_back(fix_of(advice));
   }
-  for (const OomFix& fix : others) {
-    if (fix.kind != OomFixKind::stop_leak) add(fix);
+  if (fixes.size() == leaks) {
+    for (const OomAdvice& advice : failure.advice) {
+      if (advice.suffices == true) fixes.push_back(fix_of(advice));
+    }
+    for (const OomFix& fix : others) {
+      if (fix.kind != OomFixKind::stop_leak) add(fix);
+    }
   }
   if (fixes.size() > kMaxFixes) fixes.resize(kMaxFixes);
   return fixes;
@@ -141,7 +154,9 @@ std::string fixes_title(const OomFailure& failure, std::size_t count) {
 std::string fixes_text(const OomFailure& failure, const Terminal& terminal) {
   const std::vector<RankedFix> fixes = ranked_fixes(failure);
   if (!fixes.empty()) {
-    return paint(terminal, Tone::heading, fixes_title(failure, fixes.size())) + "\n" + numbered(fixes);
+    const std::string text =
+        paint(terminal, Tone::heading, fixes_title(failure, fixes.size())) + "\n" + numbered(fixes);
+    return batch_comes_first(failure) ? smaller_batch_text(failure) + text : text;
   }
   std::vector<RankedFix> savings;
   for (const OomAdvice& advice : failure.advice) {

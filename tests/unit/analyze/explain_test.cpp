@@ -471,9 +471,14 @@ TEST(ExplainRecording, SamplesOnBothSidesAreExact) {
   EXPECT_EQ(grown.device_free, 890 * kMiB) << "the nearer sample";
   EXPECT_EQ(grown.refused_by, OomRefusedBy::device) << "110 MiB are missing, and the samples differ by 10";
 
-  const Explained other = explained(1200 * kMiB);
-  EXPECT_EQ(other.sampled_at_ns, 60 * kMs) << "something else happened: perhaps the process ended";
-  EXPECT_EQ(other.refused_by, OomRefusedBy::unknown);
+  const Explained loaded = explained(1200 * kMiB);
+  EXPECT_EQ(loaded.sampled_at_ns, 103 * kMs) << "libraries were loaded since the first sample";
+  EXPECT_EQ(loaded.device_free, 700 * kMiB);
+  EXPECT_EQ(loaded.refused_by, OomRefusedBy::device) << "300 MiB are missing, and the samples differ by 200";
+
+  const Explained ended = explained(800 * kMiB);
+  EXPECT_EQ(ended.sampled_at_ns, 60 * kMs) << "less is used: perhaps the process ended";
+  EXPECT_EQ(ended.refused_by, OomRefusedBy::unknown);
 
   const Explained released = explained(1000 * kMiB, 4000 * kMiB);
   EXPECT_EQ(released.sampled_at_ns, 60 * kMs) << "reserved memory changed right after the second sample";
