@@ -99,12 +99,12 @@ std::string outlier_text(const RankOutlier& outlier) {
 }
 
 std::string event_text(const JobEvent& event) {
-  constexpr std::size_t kMaxColumns = 300;
+  constexpr std::size_t kMaxEventColumns = 300;
   const std::string node = "node " + shown(event.node);
   const std::string place = event.rank  ? fmt::format("rank {} ({})", *event.rank, node)
                             : event.pid ? fmt::format("process {} ({})", *event.pid, node)
                                         : node;
-  return fmt::format("{}: {}", place, shown(event.text, kMaxColumns));
+  return fmt::format("{}: {}", place, shown(event.text, kMaxEventColumns));
 }
 
 std::vector<std::string> job_notes(const JobReport& report) {

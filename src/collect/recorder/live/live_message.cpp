@@ -44,7 +44,8 @@ std::string dumps_text(const LiveDumps& dumps) {
                                        {"paths", paths},
                                        {"problem", dump.problem}});
     if (listed.size() + entry.size() + 1 > LiveDumps::kMaxBytes) break;
-    listed = entry + (listed.empty() ? "" : "," + listed);
+    if (!listed.empty()) listed.insert(0, ",");
+    listed.insert(0, entry);
   }
   return listed.empty() ? "" : ",\"dumps\":[" + listed + "]";
 }
