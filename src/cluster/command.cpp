@@ -40,25 +40,13 @@ inline bool is_known(CommandState value) {
 namespace {
 
 template <typename Message>
-std::string message_of(const Message& message) {
-  std::string bytes;
-  Message copy = message;  // members() are the same for reading
-  MessageWriter coder{protozero::pbf_writer(bytes)};
-  members(coder, copy);
-  return bytes;
-}
-
-template <typename Message>
 Result<Message> message_in(std::string_view bytes) {
   if (bytes.size() > kMaxCommandBytes) return Error{fmt::format("a command's message has {} bytes", bytes.size())};
-  Message message;
   try {
-    std::size_t budget = 16 * kMaxCommandBytes;
-    MessageReader::read_message(protozero::pbf_reader(bytes.data(), bytes.size()), budget, message);
+    return decode_members<Message>(bytes, 16 * kMaxCommandBytes);
   } catch (const std::exception& error) {
     return Error{fmt::format("a command's message is damaged: {}", error.what())};
   }
-  return message;
 }
 
 void clean_ranks(std::vector<CommandRank>& ranks) {
@@ -75,16 +63,16 @@ bool is_command(std::string_view command) {
 }
 
 std::string encode(const CommandRequest& request) {
-  return message_of(request);
+  return encode_members(request);
 }
 std::string encode(const CommandOrder& order) {
-  return message_of(order);
+  return encode_members(order);
 }
 std::string encode(const CommandAnswer& answer) {
-  return message_of(answer);
+  return encode_members(answer);
 }
 std::string encode(const CommandReport& report) {
-  return message_of(report);
+  return encode_members(report);
 }
 
 Result<CommandRequest> decode_command_request(std::string_view bytes) {

@@ -145,4 +145,22 @@ class MessageReader {
   bool is_read_ = false;
 };
 
+/// The bytes of a struct.
+template <typename Message>
+[[nodiscard]] std::string encode_members(const Message& message) {
+  std::string bytes;
+  Message copy = message;  // members() are the same for reading
+  MessageWriter coder{protozero::pbf_writer(bytes)};
+  members(coder, copy);
+  return bytes;
+}
+
+/// The struct of these bytes. Throws as MessageReader does; `budget` as there.
+template <typename Message>
+[[nodiscard]] Message decode_members(std::string_view bytes, std::size_t budget) {
+  Message message;
+  MessageReader::read_message(protozero::pbf_reader(bytes.data(), bytes.size()), budget, message);
+  return message;
+}
+
 }  // namespace tidemark

@@ -153,8 +153,7 @@ Result<JobReport> decode_report(std::string_view bytes) {
           fmt::format("the report has version {}, expected {}: update the older of coordinator and this program",
                       version, kReportVersion)};
     }
-    std::size_t budget = kMaxDecodedBytes;
-    MessageReader::read_message(protozero::pbf_reader(bytes.data(), bytes.size()), budget, report);
+    report = decode_members<JobReport>(bytes, kMaxDecodedBytes);
   } catch (const std::exception& error) {
     return Error{fmt::format("the report is damaged: {}", error.what())};
   }
@@ -163,18 +162,13 @@ Result<JobReport> decode_report(std::string_view bytes) {
 }
 
 std::string encode(const JobEvent& event) {
-  std::string bytes;
-  JobEvent copy = event;
-  MessageWriter coder{protozero::pbf_writer(bytes)};
-  members(coder, copy);
-  return bytes;
+  return encode_members(event);
 }
 
 Result<JobEvent> decode_event(std::string_view bytes) {
   JobEvent event;
   try {
-    std::size_t budget = 0;
-    MessageReader::read_message(protozero::pbf_reader(bytes.data(), bytes.size()), budget, event);
+    event = decode_members<JobEvent>(bytes, 0);
   } catch (const std::exception& error) {
     return Error{fmt::format("an event is damaged: {}", error.what())};
   }

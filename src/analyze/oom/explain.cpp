@@ -167,8 +167,7 @@ class Explainer {
   }
 
   void find_failure_advice(const OutOfMemory& event, OomFailure& failure) {
-    const std::uint64_t enough =
-        failure.missing.value_or(std::max({failure.request.bytes, failure.request.segment, failure.request.driver}));
+    const std::uint64_t enough = failure.enough_bytes();
     if (!adviser_) adviser_.emplace(store_, symbols_, *options_.attribution);
     for (Advice& advice : adviser_->at_failure(event)) {
       OomAdvice& added = failure.advice.emplace_back();

@@ -2,6 +2,7 @@
 // that would have let the request succeed. docs/commands/explain.md defines the causes.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -173,6 +174,11 @@ struct OomFailure {
   std::uint64_t unrecorded = 0;  ///< allocated, in no recorded block
   /// Allocated for what grows with the batch: see grows_with_batch(). nullopt without an attribution.
   std::optional<std::uint64_t> of_batch;
+
+  /// What has to be freed for the request to pass: what was missing, or if that is unknown, all of the request.
+  [[nodiscard]] std::uint64_t enough_bytes() const {
+    return missing.value_or(std::max({request.bytes, request.segment, request.driver}));
+  }
 };
 
 struct Explanation {

@@ -65,6 +65,12 @@ std::uint64_t steady_ns(const Store& store, std::uint8_t device, std::uint64_t t
   return steady;
 }
 
+// Whether a slow driver call was in progress: a sample of that time may have its memory or not.
+bool is_during_call(const Store& store, std::uint64_t time_ns) {
+  return std::ranges::any_of(store.samples.slow_calls,
+                             [time_ns](const SlowDriverCall& call) { return call.covers(time_ns); });
+}
+
 // The last sample with used bytes that is not after the failure, and has no change of reserved memory near it; if there
 // is none, the sample that is furthest from a change. nullopt if driver calls were in progress.
 std::optional<SampleAt> sample_before(const Store& store, const OutOfMemory& event) {
@@ -87,10 +93,7 @@ std::optional<SampleAt> sample_before(const Store& store, const OutOfMemory& eve
     best_steady = steady;
   }
   if (!best) return std::nullopt;
-  const auto& calls = store.samples.slow_calls;
-  const bool covered = std::any_of(calls.begin(), calls.end(),
-                                   [&](const SlowDriverCall& call) { return call.covers(found->time_ns[*best]); });
-  if (covered) return std::nullopt;
+  if (is_during_call(store, found->time_ns[*best])) return std::nullopt;
   return SampleAt{static_cast<std::size_t>(found - store.samples.devices.begin()), *best};
 }
 
@@ -107,10 +110,7 @@ std::optional<std::size_t> sample_after(const Store& store, const DeviceSeries& 
        change != changes.end() && change->time_ns <= until_ns; ++change) {
     if (change->device == event.device && change->reserved != *event.reserved) return std::nullopt;
   }
-  const auto& calls = store.samples.slow_calls;
-  if (std::ranges::any_of(calls, [&](const SlowDriverCall& call) { return call.covers(series.time_ns[index]); })) {
-    return std::nullopt;
-  }
+  if (is_during_call(store, series.time_ns[index])) return std::nullopt;
   return index;
 }
 

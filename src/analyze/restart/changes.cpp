@@ -94,8 +94,7 @@ class ChangeFinder {
 
   // Halves until what no longer is allocated is as much as was missing.
   void add_batch() {
-    const OomRequest& request = failure_.request;
-    const std::uint64_t missing = failure_.missing.value_or(std::max({request.bytes, request.segment, request.driver}));
+    const std::uint64_t missing = failure_.enough_bytes();
     for (std::uint64_t divisor = 2; divisor <= kMaxDivisor; divisor *= 2) {
       const std::uint64_t freed = evidence_.of_batch_bytes - evidence_.of_batch_bytes / divisor;
       if (freed < missing) continue;

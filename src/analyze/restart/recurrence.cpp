@@ -24,10 +24,6 @@ const OutOfMemory* find_event(const Store& store, const OomFailure& failure, std
   return nullptr;
 }
 
-bool is_of_batch(Category category) {
-  return category == Category::activation || category == Category::input || category == Category::temporary;
-}
-
 // Whether the boundaries of steps are steps of the optimizer: a step's forward pass comes before its boundary.
 bool ends_with_optimizer(const Store& store, const TrainingSteps& steps) {
   if (steps.source == TrainingSteps::Source::optimizer) return true;
@@ -234,12 +230,8 @@ FailureEvidence examine_failure(const Store& store, const Attribution& attributi
     return advice.kind == AdviceKind::inference_with_autograd || advice.kind == AdviceKind::checkpoint_copies ||
            advice.kind == AdviceKind::collected_results;
   });
-  for (const BlockId block : live_blocks(store, event->device, event->change_count)) {
-    if (block.value < attribution.blocks.size() && is_of_batch(attribution.blocks[block.value].category)) {
-      evidence.of_batch_bytes += store.blocks.size[block.value];
-    }
-  }
-  if (index < attribution.out_of_memory.size() && is_of_batch(attribution.out_of_memory[index].category)) {
+  evidence.of_batch_bytes = failure.of_batch.value_or(0);
+  if (index < attribution.out_of_memory.size() && grows_with_batch(attribution.out_of_memory[index].category)) {
     evidence.of_batch_bytes += event->requested;
   }
   return evidence;

@@ -108,7 +108,7 @@ struct FailureEvidence {
   std::uint64_t leaked_bytes = 0;     ///< OomCause::leak
   Slope leak_bytes_per_step;          ///< of all leaks, with its 95% interval
   std::uint64_t leak_first_step = 0;  ///< the first one that left memory
-  std::uint64_t of_batch_bytes = 0;   ///< activations, inputs and temporary tensors alive, and the request if it is one
+  std::uint64_t of_batch_bytes = 0;   ///< OomFailure::of_batch, and the request if it grows with the batch too
 };
 
 /// `failure`: of analyze_explain() on this store; a failure that the store does not contain has no evidence.

@@ -34,12 +34,11 @@ void KnownBytes::add_locked(char* start, char* end) {
   empty_.store(false, std::memory_order_relaxed);
 }
 
-void KnownBytes::forget_locked(char* start, char* end) {
+void KnownBytes::remove_locked(char* start, char* end) {
   auto range = first_behind(start);
   while (range != ranges_.end() && range->first < end) {
     const auto [first, last] = *range;
     range = ranges_.erase(range);
-    std::memset(std::max(first, start), 0, static_cast<std::size_t>(std::min(last, end) - std::max(first, start)));
     if (first < start) ranges_.emplace(first, start);
     if (last > end) ranges_.emplace(end, last);
   }
@@ -54,7 +53,10 @@ void KnownBytes::add(void* to, std::size_t bytes) {
 void KnownBytes::forget(void* start, std::size_t bytes) {
   if (empty_.load(std::memory_order_relaxed)) return;
   const std::lock_guard lock(mutex_);
-  forget_locked(static_cast<char*>(start), static_cast<char*>(start) + bytes);
+  auto* const first = static_cast<char*>(start);
+  for (const auto& [from, to] : ranges_in(first, first + bytes))
+    std::memset(from, 0, static_cast<std::size_t>(to - from));
+  remove_locked(first, first + bytes);
 }
 
 void KnownBytes::copy(void* to, const void* from, std::size_t bytes) {
@@ -64,14 +66,7 @@ void KnownBytes::copy(void* to, const void* from, std::size_t bytes) {
   auto* const target = static_cast<char*>(to);
   const Ranges known = ranges_in(source, source + bytes);
   std::memmove(target, source, bytes);  // zeros where nothing is known
-  // The target's ranges are replaced; their bytes already are.
-  auto range = first_behind(target);
-  while (range != ranges_.end() && range->first < target + bytes) {
-    const auto [first, last] = *range;
-    range = ranges_.erase(range);
-    if (first < target) ranges_.emplace(first, target);
-    if (last > target + bytes) ranges_.emplace(target + bytes, last);
-  }
+  remove_locked(target, target + bytes);
   for (const auto& [first, last] : known) add_locked(target + (first - source), target + (last - source));
 }
 

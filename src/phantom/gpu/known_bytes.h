@@ -26,7 +26,7 @@ class KnownBytes {
   using Ranges = std::map<char*, char*>;  // from start to end; they neither overlap nor touch
 
   void add_locked(char* start, char* end);
-  void forget_locked(char* start, char* end);
+  void remove_locked(char* start, char* end);  ///< their bytes stay as they are
   [[nodiscard]] Ranges ranges_in(char* start, char* end) const;
   [[nodiscard]] Ranges::const_iterator first_behind(const char* start) const;
 

@@ -7,23 +7,14 @@ the first rank that fails ends the other. Prints how each ended, as JSON.
 import argparse
 import json
 import os
-import socket
-import subprocess
 import sys
 import time
 
-WORLD = 2
+from rank_launcher import start
 
 
 def launch():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    ranks = []
-    for rank in range(WORLD):
-        place = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": WORLD, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-        environment = os.environ | {name: str(value) for name, value in place.items()}
-        ranks.append(subprocess.Popen([sys.executable, *sys.argv], env=environment, stdout=subprocess.PIPE, text=True))
+    ranks = start(*sys.argv)
     while any(rank.poll() is None for rank in ranks) and not any(rank.poll() for rank in ranks):
         time.sleep(0.02)
     for rank in ranks:
