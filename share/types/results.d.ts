@@ -1035,7 +1035,7 @@ export interface Fragmentation extends OfRecording {
 
 /** A mistake that a leak matches, its confidence, and what to do about it. */
 export interface UsualMistake {
-  name: "losses_with_graph" | "metrics_not_detached" | "tensors_with_graph" | "capturing_hook" | "unbounded_cache" | "growing_container";
+  name: "losses_with_graph" | "metrics_not_detached" | "tensors_with_graph" | "capturing_hook" | "repeated_hook" | "unbounded_cache" | "growing_container";
   confidence: "exact" | "estimated" | "unknown";
   cause: string;
   /** what to do */
@@ -1820,6 +1820,8 @@ export interface PlannedDevice {
   fits: boolean;
   peak_allocated_bytes: number;
   peak_reserved_bytes: number | null;
+  /** maximum of parameters, gradients and optimizer states at one time; null: not known */
+  peak_model_bytes: number | null;
   /** an estimate for cuBLAS, cuDNN and the code of kernels */
   driver_bytes: number;
   /** an estimate for the process's communicators; 0 also where it is not known */
@@ -1831,6 +1833,8 @@ export interface PlannedDevice {
   /** memory less that; 0 where it does not fit */
   headroom_bytes: number;
   out_of_memory_count: number;
+  /** growth by all leaks of the process; null: none was found */
+  leak_bytes_per_step: number | null;
   /** what the figures do not say for certain, one sentence each */
   uncertain: string[];
 }

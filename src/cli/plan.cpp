@@ -420,7 +420,8 @@ int run(PlanOptions& options, const CommandLine& app) {
     program.command = std::move(*ranks);
   }
   const std::uint64_t memory = options.memory_bytes != 0 ? options.memory_bytes : gpu->memory_bytes;
-  const PhantomOptions planned_gpu = {*gpu, memory, static_cast<int>(options.devices), options.steps};
+  const PhantomOptions planned_gpu = {
+      *gpu, memory, static_cast<int>(options.devices), kNcclMemory.first, kNcclMemory.further, options.steps};
   const auto phantom = PhantomRun::create(*python, planned_gpu);
   if (!phantom) return fail(phantom.error().message);
 
@@ -465,6 +466,7 @@ int run(PlanOptions& options, const CommandLine& app) {
     PlanFacts& facts = planned.facts;
     facts.gpu = gpu->name;
     facts.memory_bytes = memory;
+    facts.own_memory_bytes = gpu->memory_bytes;
     facts.memory_measured = options.memory_bytes != 0 || gpu->measured;
     facts.context_bytes = gpu->context_bytes;
     facts.context_measured = gpu->context_measured;
@@ -481,7 +483,15 @@ int run(PlanOptions& options, const CommandLine& app) {
     return conclude(planned, options.format, [&](const Plan& plan) -> std::optional<PlanNeed> {
       if (options.steps != 0) return find_need(plan, {{options.gpu, words, command}, memory, options.ranks});
       // A program that runs to its end would write its files once more.
-      say_printable("it does not fit; to see what it needs, plan it once more with --memory 4TiB");
+      std::string again = "tidemark plan --gpu " + shell_word(options.gpu) + " --memory 4TiB";
+      for (const std::string& word : words) {  // "--steps=0"
+        const std::size_t value = word.find('=');
+        again += " " + word.substr(0, value);
+        if (value != word.npos) again += "=" + shell_word(word.substr(value + 1));
+      }
+      again += " --";
+      for (const std::string& word : command) again += " " + shell_word(word);
+      say_printable("it does not fit; to see what it needs: " + again);
       return std::nullopt;
     });
   });

@@ -186,6 +186,7 @@ std::optional<PlanNeed> find_need(const Plan& plan, const NeedRequest& request) 
     if (signals.stopped()) need.too_small.clear();  // its plan may have been stopped
     if (need.bytes > request.memory_bytes)
       need.advice = sufficient_advice(unlimited, need.bytes - request.memory_bytes);
+    if (!unlimited.devices.empty()) need.model_bytes = unlimited.devices.front().summary.peak_model_bytes;
     need.batch_share = fitting_batch_share(unlimited, unlimited_bytes, request.memory_bytes);
     search.need_bytes = need.bytes;
     need.changes = find_fitting_changes(search, measure);

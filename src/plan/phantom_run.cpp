@@ -182,11 +182,12 @@ std::string profile_text(const PhantomOptions& options, const TorchRequirements&
   return fmt::format(
       "name {}\ndevices {}\nmemory {}\ncontext {}\nmajor {}\nminor {}\nmultiprocessors {}\nshared_per_block_optin {}\n"
       "shared_per_multiprocessor {}\nthreads_per_multiprocessor {}\nblocks_per_multiprocessor {}\nl2_cache {}\n"
-      "memory_bus_bits {}\nsteps {}\ncuda_version {}\ncublas_version {}\ncudnn_version {}\nnccl_version {}\n",
+      "memory_bus_bits {}\nsteps {}\ncuda_version {}\ncublas_version {}\ncudnn_version {}\nnccl_version {}\n"
+      "nccl_first {}\nnccl_further {}\n",
       gpu.full_name, options.devices, options.memory_bytes, gpu.context_bytes, gpu.major, gpu.minor,
       gpu.multiprocessors, gpu.limits.shared_bytes_per_block, gpu.limits.shared_bytes, gpu.limits.threads,
       gpu.limits.blocks, gpu.l2_cache_bytes, gpu.memory_bus_bits, steps, versions.cuda, versions.cublas, versions.cudnn,
-      versions.nccl);
+      versions.nccl, options.nccl_first_bytes, options.nccl_further_bytes);
 }
 
 // Fails with the function that the driver lacks or that failed.

@@ -22,6 +22,8 @@ struct PhantomOptions {
   GpuProfile gpu;
   std::uint64_t memory_bytes = 0;  ///< of each device
   int devices = 1;
+  std::uint64_t nccl_first_bytes = 0;    ///< of NCCL's first communicator in a process
+  std::uint64_t nccl_further_bytes = 0;  ///< of each further one
   /// Training steps after which the program is ended; 0: count steps, and run to the end; nullopt: neither.
   std::optional<std::uint64_t> steps = {};
 };

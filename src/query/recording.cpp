@@ -51,6 +51,7 @@ PeakOwners peak_owners(const Store& store, const Attribution& attribution) {
   options.attribution = &attribution;
   auto leaks = analyze_leaks(store, symbols, options);
   if (leaks && leaks->verdict == LeakVerdict::leak) owners.leaks = std::make_shared<const Leaks>(std::move(*leaks));
+  owners.model_bytes = model_peaks(store, attribution);
   auto breakdown = analyze_breakdown(store, symbols, attribution, {});
   if (breakdown) owners.breakdown = std::make_shared<const Breakdown>(std::move(*breakdown));
   return owners;

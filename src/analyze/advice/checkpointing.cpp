@@ -17,8 +17,21 @@ struct LayerPass {
   std::uint64_t forward_end = 0;               ///< for a recomputed layer: end of its call in the forward pass
 };
 
-// Between a layer's forward and its backward, only its input is kept: the last block of the layer before. In its
-// backward all of its activations exist again, as without checkpointing. `phase`: phase of the layers' activations.
+/// The output of a layer: of the blocks that its last operation made, the largest. Batch and layer normalization make
+/// statistics after their output, and dropout a mask.
+BlockId output_of(const Store& store, const std::vector<BlockId>& blocks) {
+  const StackId last = store.blocks.stack[blocks.back().value];
+  BlockId output = blocks.back();
+  if (!last.valid()) return output;
+  for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) {
+    if (store.blocks.stack[block->value] != last) break;
+    if (store.blocks.size[block->value] > store.blocks.size[output.value]) output = *block;
+  }
+  return output;
+}
+
+// Between a layer's forward and its backward, only its input is kept: the output of the layer before. In its backward
+// all of its activations exist again, as without checkpointing. `phase`: phase of the layers' activations.
 std::vector<EarlierFree> recompute_each_layer(const Subject& subject, Phase phase) {
   const Blocks& blocks = subject.store.blocks;
   std::map<std::string, std::size_t> numbers;
@@ -55,10 +68,13 @@ std::vector<EarlierFree> recompute_each_layer(const Subject& subject, Phase phas
     const auto next = std::ranges::lower_bound(begins, end);
     const bool others_follow = next != begins.end() && *next < pass.backward_at;
     if (phase == Phase::recomputation && !others_follow) continue;
-    for (std::size_t n = 0; n + 1 < pass.blocks.size(); ++n) frees.push_back({pass.blocks[n], end, pass.backward_at});
+    const BlockId output = output_of(subject.store, pass.blocks);
+    for (const BlockId block : pass.blocks) {
+      if (block != output) frees.push_back({block, end, pass.backward_at});
+    }
     // The next layer's checkpoint would keep its input from the forward pass on.
-    const std::uint64_t made = blocks.birth_change[pass.blocks.back().value];
-    if (pass.forward_end != 0) frees.push_back({pass.blocks.back(), pass.forward_end, made, {}, true});
+    const std::uint64_t made = blocks.birth_change[output.value];
+    if (pass.forward_end != 0) frees.push_back({output, pass.forward_end, made, {}, true});
   }
   return frees;
 }

@@ -95,7 +95,7 @@ Result<Patterns> analyze_patterns(const Store& store, Symbols& symbols, const Pa
   if (options.attribution != nullptr) adviser.emplace(store, symbols, *options.attribution, &steps);
   Patterns result;
   result.steps_source = steps.source;
-  result.steps = steps.starts.size();
+  result.steps = steps.count();
   for (const std::size_t index : *selected) {
     PatternsDevice& device = result.devices.emplace_back();
     device.totals = store.devices[index];

@@ -37,11 +37,22 @@ bool says_loss(std::string_view name) {
   return name.find("loss") != name.npos;
 }
 
+// "net._forward_hooks[8].<locals>.mean" and not "net._forward_hooks[0].<locals>.kept[8]": what grows is the number of
+// hooks, and not what one of them holds.
+bool is_of_own_hook(std::string_view keeper) {
+  const auto hooks = keeper.find("hooks[");
+  const auto end = hooks == keeper.npos ? hooks : keeper.find(']', hooks);
+  return end != keeper.npos && end + 1 < keeper.size() && keeper.find('[', end) == keeper.npos &&
+         keeper.find("deque", end) == keeper.npos;
+}
+
 UsualMistake mistake_of(std::string_view written, bool keeps_graphs, bool is_scalar) {
   const std::string chain = lower(written);
   const std::string_view keeper = before_graph(chain);
   const bool is_graph = keeper.size() < chain.size();
-  if (keeper.find(kHookName) != keeper.npos) return UsualMistake::capturing_hook;
+  if (keeper.find(kHookName) != keeper.npos) {
+    return is_of_own_hook(keeper) ? UsualMistake::repeated_hook : UsualMistake::capturing_hook;
+  }
   const bool is_element = keeper.find('[') != keeper.npos || keeper.find("deque") != keeper.npos;
   const UsualMistake with_graph = has_any(keeper, kMetricNames)    ? UsualMistake::metrics_not_detached
                                   : is_scalar || says_loss(keeper) ? UsualMistake::losses_with_graph

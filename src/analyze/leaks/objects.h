@@ -28,6 +28,7 @@ enum class UsualMistake : std::uint8_t {
   tensors_with_graph,    ///< other tensors that keep their graph: in a list, a hook, or a state passed from step to
                          ///< step
   capturing_hook,        ///< a hook that keeps the tensors that it is called with
+  repeated_hook,         ///< a hook that is registered again and again, each time with tensors of its own
   unbounded_cache,       ///< a dictionary or functools.lru_cache that never forgets
   growing_container,     ///< a list, dictionary, set or deque that only grows
 };
@@ -37,6 +38,7 @@ inline constexpr EnumName<UsualMistake> kUsualMistakeNames[] = {
     {UsualMistake::metrics_not_detached, "metrics_not_detached"},
     {UsualMistake::tensors_with_graph, "tensors_with_graph"},
     {UsualMistake::capturing_hook, "capturing_hook"},
+    {UsualMistake::repeated_hook, "repeated_hook"},
     {UsualMistake::unbounded_cache, "unbounded_cache"},
     {UsualMistake::growing_container, "growing_container"}};
 [[nodiscard]] constexpr std::string_view name_of(UsualMistake mistake) {

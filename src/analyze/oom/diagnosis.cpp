@@ -88,11 +88,13 @@ std::uint64_t demand(const OomFailure& failure) {
 }
 
 // Whether the request would have fitted if all cached memory had been usable for it. A remainder of the cache that any
-// program has does not count.
+// program has does not count. In a first training step, whose other requests are still to come, little is gained by it.
 bool cached_would_do(const OomFailure& failure) {
   constexpr std::uint64_t kOrdinaryPart = 50;  // of reserved memory
+  constexpr std::uint64_t kPartInFirstStep = 10;
+  const std::uint64_t part = failure.first_step ? kPartInFirstStep : kOrdinaryPart;
   const std::uint64_t cached = failure.cached.value_or(0);
-  if (cached == 0 || cached < failure.reserved.value_or(0) / kOrdinaryPart) return false;
+  if (cached == 0 || cached < failure.reserved.value_or(0) / part) return false;
   switch (failure.refused_by) {
     case OomRefusedBy::device:
       return saturating_add(*failure.cached, *failure.device_free) >= failure.request.bytes;
@@ -322,7 +324,9 @@ class FixFinder {
     if (failure_.refused_by == OomRefusedBy::limit) add(OomFixKind::raise_limit, *failure_.missing);
   }
 
+  // The size of parameters, gradients and optimizer states does not depend on the batch.
   void smaller_request() {
+    if (failure_.request_category && !grows_with_batch(*failure_.request_category)) return;
     std::uint64_t largest = memory_ != nullptr && !memory_->fits() ? failure_.cache->usable.largest : 0;
     const bool expandable = failure_.request.expandable;
     if (failure_.refused_by == OomRefusedBy::device) {
@@ -361,7 +365,10 @@ void find_causes(const Store& store, const OutOfMemory& event, OomFailure& failu
   if (const std::uint64_t others = taken_by_others(failure)) found(OomCause::other_process, others);
   if (failure.refused_by == OomRefusedBy::limit) found(OomCause::limit, *failure.device_free);
   if (cached_would_do(failure)) found(OomCause::fragmentation, *failure.cached);
-  if (const std::uint64_t bytes = demand(failure)) found(OomCause::demand, bytes);
+  const std::uint64_t more = demand(failure);
+  if (more != 0 || (failure.first_step && failure.findings.empty() && failure.refused_by == OomRefusedBy::device)) {
+    found(OomCause::demand, more);
+  }
   std::stable_partition(failure.findings.begin(), failure.findings.end(),
                         [](const OomFinding& finding) { return finding.certain; });
   const bool told = !failure.findings.empty() && failure.findings.front().certain;

@@ -73,6 +73,7 @@ class Explainer {
     list_top_allocations(event, failure);
     const std::unique_ptr<OomMemory> memory = take_memory(event, failure);
     find_leaks(store_, symbols_, options_.attribution, event, failure);
+    if (options_.attribution != nullptr) take_training_state(group.last, *options_.attribution, failure);
     find_causes(store_, event, failure);
     find_fixes(store_, symbols_, memory.get(), failure);
     if (options_.attribution != nullptr) find_failure_advice(event, failure);
@@ -146,6 +147,34 @@ class Explainer {
     tell_rows_apart(failure.top_allocations, &TopAllocation::stack);
     if (holders.by_owner()) return;
     failure.call_sites = group_by_call_site(std::move(usages), symbols_, failure.allocated, options_.top);
+  }
+
+  // A training step holds activations for its backward pass; an evaluation, hardly any.
+  void take_training_state(std::size_t index, const Attribution& attribution, OomFailure& failure) const {
+    constexpr std::uint64_t kLeastActivations = 10;  // part of what is allocated
+    const OutOfMemory& event = store_.out_of_memory[index];
+    const Owner& request = attribution.out_of_memory[index];
+    if (request.category != Category::unknown) failure.request_category = request.category;
+    std::uint64_t activations = 0;
+    std::uint64_t gradients = 0;
+    for (const BlockId block : live_blocks(store_, event.device, event.change_count)) {
+      const Category category = attribution.blocks[block.value].category;
+      if (category == Category::activation) activations += store_.blocks.size[block.value];
+      if (category == Category::gradient) gradients += store_.blocks.size[block.value];
+    }
+    const bool stepped = std::ranges::any_of(attribution.phases, [&](const PhaseSpan& span) {
+      return span.phase == Phase::optimizer && span.to < event.change_count;
+    });
+    const bool in_step = request.phase != Phase::data && request.phase != Phase::other;
+    if (stepped || !in_step || failure.step_count > 1 || activations < failure.allocated / kLeastActivations) return;
+    for (const TensorInBlock& found : attribution.tensors) {
+      const ModelTensor& tensor = store_.definitions.tensors[found.tensor];
+      const bool is_trainable = tensor.role == ModelTensor::Role::parameter && tensor.requires_grad;
+      const bool is_here = store_.blocks.device[found.block.value] == event.device;
+      if (is_trainable && is_here) failure.trainable_bytes += store_.blocks.size[found.block.value];
+    }
+    failure.first_step = failure.trainable_bytes != 0;
+    failure.gradients_to_come = saturating_subtract(failure.trainable_bytes, gradients);
   }
 
   std::unique_ptr<OomMemory> take_memory(const OutOfMemory& event, OomFailure& failure) const {

@@ -60,6 +60,7 @@ struct OomFinding {
   OomCause cause = OomCause::demand;
   /// demand: missing even if all cached memory had been usable, at least; fragmentation: cached; limit: free on the
   /// device; leak: leaked until then; other_process: used outside PyTorch's allocator, at least.
+  /// In a first step, demand may be 0: this request could have been met, but not those after it.
   std::uint64_t bytes = 0;
   bool certain = true;  ///< leak: steps are named, or an optimizer's; otherwise the repeating unit may not be a step
 };
@@ -174,6 +175,12 @@ struct OomFailure {
   std::uint64_t unrecorded = 0;  ///< allocated, in no recorded block
   /// Allocated for what grows with the batch: see grows_with_batch(). nullopt without an attribution.
   std::optional<std::uint64_t> of_batch;
+  std::optional<Category> request_category;  ///< of the memory that the request was for; nullopt: unknown
+  /// In a training step, and no optimizer had completed one: gradients and optimizer states may be allocated later.
+  /// Known with an attribution and the model's tensors.
+  bool first_step = false;
+  std::uint64_t trainable_bytes = 0;    ///< in a first step: parameters that require gradients
+  std::uint64_t gradients_to_come = 0;  ///< in a first step: gradients of them that were not allocated, estimated
 
   /// What has to be freed for the request to pass: what was missing, or if that is unknown, all of the request.
   [[nodiscard]] std::uint64_t enough_bytes() const {

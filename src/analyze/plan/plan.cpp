@@ -29,6 +29,7 @@ void add_devices(Plan& plan, const PlannedRecording& recording) {
     PlannedDevice& device = plan.devices.emplace_back();
     device.recording = recording.summary.recording;
     device.summary = used;
+    device.leaks = recording.summary.leaks;
     device.gpu = gpu_of(used.totals.device, recording.devices);
     if (process == processes.end()) continue;
     device.steps = process->steps;
@@ -43,24 +44,22 @@ void add_devices(Plan& plan, const PlannedRecording& recording) {
 
 struct Gpu {
   std::uint64_t used = 0;
-  std::uint64_t nccl = 0;  // of that
   std::size_t processes = 0;
   bool out_of_memory = false;
 };
 
 // The processes of a GPU need not peak at the same time, and libraries take memory too: the maximum that all held at
-// once is measured.
+// once is measured, with NCCL's memory.
 void add_up(Plan& plan) {
   std::map<std::uint32_t, Gpu> gpus;
   for (const PlannedDevice& device : plan.devices) {
     Gpu& gpu = gpus[device.gpu];
     gpu.used += peak_reserved_bytes(device) + plan.facts.context_bytes + device.driver_bytes + device.nccl_bytes;
-    gpu.nccl += device.nccl_bytes;
     gpu.out_of_memory = gpu.out_of_memory || device.summary.totals.out_of_memory_count != 0;
     ++gpu.processes;
   }
   for (auto& [number, gpu] : gpus) {
-    if (number < plan.facts.device_peaks.size()) gpu.used = plan.facts.device_peaks[number] + gpu.nccl;
+    if (number < plan.facts.device_peaks.size()) gpu.used = plan.facts.device_peaks[number];
   }
   for (PlannedDevice& device : plan.devices) {
     const Gpu& gpu = gpus[device.gpu];

@@ -3,11 +3,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "analyze/common/recording_info.h"
+#include "analyze/leaks/leaks.h"
 #include "analyze/usage/summary.h"
 #include "trace/sample.h"
 
@@ -41,6 +43,7 @@ struct PlannedProcess {
 struct PlanFacts {
   std::string gpu;
   std::uint64_t memory_bytes = 0;        ///< of each device, as its driver reports it
+  std::uint64_t own_memory_bytes = 0;    ///< what a GPU of this name has; memory_bytes may be another figure
   bool memory_measured = true;           ///< on such a GPU, or given by the user; otherwise as others report it
   std::uint64_t context_bytes = 0;       ///< of the driver's context, an estimate
   bool context_measured = false;         ///< on such a GPU; otherwise on another one
@@ -68,6 +71,7 @@ struct PlanFacts {
 /// A GPU as one process used it.
 struct PlannedDevice {
   RecordingInfo recording;
+  std::shared_ptr<const Leaks> leaks;     ///< of the process; null: none found
   SummaryDevice summary;                  ///< peaks, and the call sites that held the peak
   std::uint64_t steps = 0;                ///< training steps of the process
   std::uint32_t gpu = 0;                  ///< number among the planned GPUs; processes may call it differently
@@ -75,7 +79,7 @@ struct PlannedDevice {
   std::uint64_t nccl_bytes = 0;           ///< estimate for the process's communicators; 0 also if unknown
   std::uint64_t driver_bytes = 0;         ///< estimate for cuBLAS, cuDNN and the code of kernels
   std::vector<PlannedLibrary> libraries;  ///< memory of this GPU besides PyTorch's allocator, in this process
-  /// Maximum that all processes of the GPU held at once, plus NCCL. If unknown, the sum of peak reserved, context,
+  /// Maximum that all processes of the GPU held at once. If unknown, the sum of peak reserved, context,
   /// driver_bytes and NCCL of each.
   std::uint64_t device_used_bytes = 0;
   std::uint64_t headroom_bytes = 0;  ///< memory minus device_used_bytes; 0 if it does not fit
@@ -103,6 +107,8 @@ struct PlanNeed {
   /// Part of the batch that is estimated to fit, from 0 to 1, if activations, inputs and temporary tensors are in
   /// proportion to the batch and all else is constant. std::nullopt if unknown, or if all else does not fit.
   std::optional<double> batch_share = {};
+  /// Maximum of parameters, gradients and optimizer states on the GPU with the least headroom.
+  std::uint64_t model_bytes = 0;
 };
 
 struct Plan {

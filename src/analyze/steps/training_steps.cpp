@@ -366,6 +366,8 @@ TrainingSteps find_training_steps(const Store& store) {
     TrainingSteps steps = given_training_steps(store, annotated.starts_ns);
     steps.source = TrainingSteps::Source::annotation;
     steps.mark = annotated.name;
+    const std::vector<std::uint32_t>& births = store.blocks.birth_change;
+    steps.last_is_empty = steps.starts.size() > 1 && !births.empty() && births.back() < steps.starts.back().event_count;
     return steps;
   };
   // Only the first step was seen to begin: no optimizer has run, or the program ended in that step.

@@ -49,12 +49,16 @@ struct TrainingSteps {
   };
 
   Source source = Source::none;
-  std::vector<Start> starts;  ///< in order of time; the end of the last step is unknown
-  StackId anchor;             ///< Source::stack: the allocation at the start of a step
-  StringId mark;              ///< Source::annotation: the first name of the marks at the start of a step
+  std::vector<Start> starts;   ///< in order of time; the end of the last step is unknown
+  StackId anchor;              ///< Source::stack: the allocation at the start of a step
+  StringId mark;               ///< Source::annotation: the first name of the marks at the start of a step
+  bool last_is_empty = false;  ///< nothing was allocated after the last start: it only ends the step before
   double regularity = 0;  ///< 0 to 1: similarity of the steps, by step_score(), or by 1 / (1 + cv^2) for sizes, where
                           ///< cv is the coefficient of variation of the allocations per step; 0 if steps are given or
                           ///< not found
+
+  /// Number of steps with allocations.
+  [[nodiscard]] std::size_t count() const { return starts.size() - (last_is_empty ? 1 : 0); }
 
   /// How many steps began before this change (an index into Store::live_changes): the number of the step that it is in,
   /// from 1; 0 before the first.

@@ -142,4 +142,32 @@ std::vector<CategoryBytes> categories_of(const Breakdown& breakdown, Device devi
   return {};
 }
 
+std::vector<std::uint64_t> model_peaks(const Store& store, const Attribution& attribution) {
+  struct Change {
+    std::uint32_t at;  // index into Store::live_changes
+    bool is_birth;
+    std::uint64_t bytes;
+    std::uint8_t device;
+  };
+  const Blocks& blocks = store.blocks;
+  std::vector<Change> changes;
+  for (std::size_t block = 0; block < blocks.count(); ++block) {
+    const Category category = attribution.blocks[block].category;
+    if (category != Category::parameter && category != Category::gradient && category != Category::optimizer_state) {
+      continue;
+    }
+    changes.push_back({blocks.birth_change[block], true, blocks.size[block], blocks.device[block]});
+    if (blocks.death_change[block] == Blocks::kAlive) continue;
+    changes.push_back({blocks.death_change[block], false, blocks.size[block], blocks.device[block]});
+  }
+  std::ranges::stable_sort(changes, {}, &Change::at);
+  std::vector<std::uint64_t> live(store.devices.size());
+  std::vector<std::uint64_t> peaks(store.devices.size());
+  for (const Change& change : changes) {
+    live[change.device] += change.is_birth ? change.bytes : 0 - change.bytes;
+    peaks[change.device] = std::max(peaks[change.device], live[change.device]);
+  }
+  return peaks;
+}
+
 }  // namespace tidemark

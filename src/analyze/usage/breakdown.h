@@ -101,9 +101,14 @@ Result<Breakdown> analyze_breakdown(const Store& store, const Symbols& symbols, 
 
 /// Summary of the owners of a recording's memory: for commands that go on with an overview.
 struct PeakOwners {
-  std::shared_ptr<const Breakdown> breakdown;  ///< at the peak; null if the recording has no data for it
-  std::vector<std::vector<Advice>> advice;     ///< by index into Overview::devices; empty if it has no data
-  std::shared_ptr<const Leaks> leaks = {};     ///< null if none was found
+  std::shared_ptr<const Breakdown> breakdown;   ///< at the peak; null if the recording has no data for it
+  std::vector<std::vector<Advice>> advice;      ///< by index into Overview::devices; empty if it has no data
+  std::shared_ptr<const Leaks> leaks = {};      ///< null if none was found
+  std::vector<std::uint64_t> model_bytes = {};  ///< model_peaks(), by index into Overview::devices
 };
+
+/// Of each device, the maximum that parameters, gradients and optimizer states held at one time: memory that does not
+/// depend on the batch.
+[[nodiscard]] std::vector<std::uint64_t> model_peaks(const Store& store, const Attribution& attribution);
 
 }  // namespace tidemark

@@ -69,6 +69,7 @@ Result<Summary> analyze_summary(const Overview& overview, Symbols& symbols, cons
     if (const Breakdown* known = options.owners.breakdown.get()) {
       added.categories = categories_of(*known, added.totals.device);
     }
+    if (device < options.owners.model_bytes.size()) added.peak_model_bytes = options.owners.model_bytes[device];
     if (options.holders.all() && device < options.owners.advice.size()) added.advice = options.owners.advice[device];
     // For selected blocks too, shares are relative to the device's peak.
     for (CategoryBytes& category : added.categories) {

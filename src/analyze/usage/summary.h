@@ -45,6 +45,7 @@ struct SummaryDevice : CallSites {
   std::uint64_t unrecorded_at_peak_bytes = 0;  ///< bytes of the peak that are in no recorded block; 0 if a filter
                                                ///< selects some
   std::vector<CategoryBytes> categories;       ///< at the peak; empty if the recording does not contain them
+  std::uint64_t peak_model_bytes = 0;          ///< as model_peaks(); 0 if the recording does not contain categories
   std::vector<Advice> advice;                  ///< largest saving first; empty if the recording does not contain them
 };
 

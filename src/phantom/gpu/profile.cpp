@@ -43,6 +43,8 @@ void set(Profile& profile, const char* key, const char* value) {
   if (std::strcmp(key, "name") == 0) profile.name = value;
   if (std::strcmp(key, "memory") == 0) profile.memory = std::strtoull(value, nullptr, 10);
   if (std::strcmp(key, "context") == 0) profile.context = std::strtoull(value, nullptr, 10);
+  if (std::strcmp(key, "nccl_first") == 0) profile.nccl_first = std::strtoull(value, nullptr, 10);
+  if (std::strcmp(key, "nccl_further") == 0) profile.nccl_further = std::strtoull(value, nullptr, 10);
   for (const Field& field : kFields)
     if (std::strcmp(key, field.key) == 0) profile.*field.value = std::atoi(value);
 }

@@ -30,7 +30,9 @@ struct Profile {
   int cublas_version = 0;  ///< of the libraries that the program's PyTorch was built with, in their own numbering
   int cudnn_version = 0;
   int nccl_version = 0;
-  int steps = -1;  ///< training steps to run, 0: all; below 0: do not count them
+  std::uint64_t nccl_first = 0;    ///< memory of NCCL with the first communicator of a process
+  std::uint64_t nccl_further = 0;  ///< with each further one
+  int steps = -1;                  ///< training steps to run, 0: all; below 0: do not count them
 };
 
 /// The profile of this process. Read from the file `device` in the folder $TIDEMARK_PHANTOM, a line `key value` for

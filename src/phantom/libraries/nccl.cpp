@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 #include <deque>
@@ -11,6 +12,7 @@
 
 #include "phantom/gpu/abi.h"
 #include "phantom/gpu/capture.h"
+#include "phantom/gpu/device_memory.h"
 #include "phantom/gpu/memory.h"
 #include "phantom/gpu/profile.h"
 #include "phantom/gpu/usage.h"
@@ -41,7 +43,15 @@ int make_id(NcclId* id) {
   return kNcclSuccess;
 }
 
-int join(NcclCommunicator** communicator, const std::string& name, int rank, int size) {
+// NCCL's kernels are loaded once for a process; each communicator has buffers of its own.
+void take_memory_of(const NcclCommunicator& communicator) {
+  static std::atomic<bool> loaded = false;
+  const std::uint64_t kernels = profile().nccl_first - std::min(profile().nccl_first, profile().nccl_further);
+  const int device = physical_device(communicator.device);
+  take_driver_memory(device, profile().nccl_further + (loaded.exchange(true) ? 0 : kernels));
+}
+
+int join(NcclCommunicator** communicator, const std::string& name, int rank, int size, int device) {
   if (size <= 0 || rank < 0 || rank >= size || !name.starts_with(kPrefix)) return kNcclInvalidArgument;
   auto joined = std::make_unique<NcclCommunicator>();
   joined->transport = NcclTransport::join(name, rank, size);
@@ -49,14 +59,15 @@ int join(NcclCommunicator** communicator, const std::string& name, int rank, int
     std::perror("tidemark: NCCL of the phantom GPU cannot make shared memory for its ranks");
     return kNcclSystemError;
   }
-  joined->device = current_device();
+  joined->device = device;
+  take_memory_of(*joined);
   count_communicator();
   *communicator = joined.get();
   return enqueue({.communicator = joined.release(), .kind = NcclKind::join});
 }
 
-int join(NcclCommunicator** communicator, const NcclId& id, int rank, int size) {
-  return join(communicator, std::string(id.text, strnlen(id.text, sizeof id.text)), rank, size);
+int join(NcclCommunicator** communicator, const NcclId& id, int rank, int size, int device) {
+  return join(communicator, std::string(id.text, strnlen(id.text, sizeof id.text)), rank, size, device);
 }
 
 struct Factors {
@@ -111,15 +122,15 @@ TIDEMARK_PHANTOM_API int ncclGetUniqueId(NcclId* id) {
   return make_id(id);
 }
 TIDEMARK_PHANTOM_API int ncclCommInitRank(NcclCommunicator** communicator, int size, NcclId id, int rank) {
-  return join(communicator, id, rank, size);
+  return join(communicator, id, rank, size, current_device());
 }
 TIDEMARK_PHANTOM_API int ncclCommInitRankConfig(NcclCommunicator** communicator, int size, NcclId id, int rank,
                                                 const void*) {
-  return join(communicator, id, rank, size);
+  return join(communicator, id, rank, size, current_device());
 }
 TIDEMARK_PHANTOM_API int ncclCommInitRankScalable(NcclCommunicator** communicator, int size, int rank, int,
                                                   const NcclId* ids, const void*) {
-  return join(communicator, ids[0], rank, size);
+  return join(communicator, ids[0], rank, size, current_device());
 }
 TIDEMARK_PHANTOM_API int ncclCommInitAll(NcclCommunicator** communicators, int count, const int* devices) {
   NcclId id;
@@ -127,8 +138,7 @@ TIDEMARK_PHANTOM_API int ncclCommInitAll(NcclCommunicator** communicators, int c
   start_group();
   int result = kNcclSuccess;
   for (int rank = 0; rank < count && result == kNcclSuccess; ++rank) {
-    result = join(&communicators[rank], id, rank, count);
-    if (result == kNcclSuccess) communicators[rank]->device = devices != nullptr ? devices[rank] : rank;
+    result = join(&communicators[rank], id, rank, count, devices != nullptr ? devices[rank] : rank);
   }
   const int ended = end_group();
   return result != kNcclSuccess ? result : ended;
@@ -160,7 +170,7 @@ TIDEMARK_PHANTOM_API int ncclCommSplit(NcclCommunicator* parent, int color, int 
     if (all[other][1] < key || (all[other][1] == key && static_cast<int>(other) < rank)) ++place;
   }
   const std::string name = parent->transport->name() + "." + std::to_string(split) + "-" + std::to_string(color);
-  return join(communicator, name, place, members);
+  return join(communicator, name, place, members, parent->device);
 }
 
 // Called by all ranks that are not excluded.
@@ -178,13 +188,14 @@ TIDEMARK_PHANTOM_API int ncclCommShrink(NcclCommunicator* parent, const int* exc
     if (other < rank) ++place;
   }
   const std::string name = parent->transport->name() + "." + std::to_string(++parent->splits) + "-shrunk";
-  return join(communicator, name, place, members);
+  return join(communicator, name, place, members, parent->device);
 }
 
 TIDEMARK_PHANTOM_API int ncclCommFinalize(NcclCommunicator*) {
   return kNcclSuccess;
 }
 TIDEMARK_PHANTOM_API int ncclCommDestroy(NcclCommunicator* communicator) {
+  give_back_memory(physical_device(communicator->device), profile().nccl_further);
   delete communicator;
   return kNcclSuccess;
 }

@@ -149,7 +149,7 @@ void describe(Visitor& v, const TrainingSteps& steps, const Leaks& leaks) {
   for (const TrainingSteps::Start& start : steps.starts) starts.push_back(start.time_ns);
   v.type("TrainingSteps", "The training steps, and how they were told.");
   v.field("source", named<kStepSourceNames>(steps.source));
-  v.field("count", steps.starts.size());
+  v.field("count", steps.count());
   v.field("warmup_count", leaks.warmup_steps);
   v.field("analyzed_count", leaks.analyzed_steps);
   v.field("regularity", when(steps.regularity > 0, steps.regularity), "0 to 1; null for given steps");

@@ -30,12 +30,16 @@ void describe(Visitor& v, const PlannedDevice& device, const std::vector<std::st
   v.field("fits", device.fits);
   v.field("peak_allocated_bytes", totals.peak_allocated_bytes);
   v.field("peak_reserved_bytes", totals.peak_reserved_bytes);
+  v.field("peak_model_bytes", when(device.summary.peak_model_bytes != 0, device.summary.peak_model_bytes),
+          "maximum of parameters, gradients and optimizer states at one time; null: not known");
   v.field("driver_bytes", device.driver_bytes, "an estimate for cuBLAS, cuDNN and the code of kernels");
   v.field("nccl_bytes", device.nccl_bytes, "an estimate for the process's communicators; 0 also where it is not known");
   v.field("libraries", device.libraries, "in device_used_bytes");
   v.field("device_used_bytes", device.device_used_bytes, "at most, by all processes of the GPU");
   v.field("headroom_bytes", device.headroom_bytes, "memory less that; 0 where it does not fit");
   v.field("out_of_memory_count", totals.out_of_memory_count);
+  v.field("leak_bytes_per_step", when(device.leaks != nullptr, [&] { return device.leaks->bytes_per_step; }),
+          "growth by all leaks of the process; null: none was found");
   v.field("uncertain", uncertain, "what the figures do not say for certain, one sentence each");
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/arithmetic.h"
 #include "base/units.h"
+#include "query/words/advice.h"
 #include "query/words/printable.h"
 #include "query/words/rates.h"
 #include "query/words/recording_text.h"
@@ -60,6 +61,24 @@ bool is_probably_full(const OomFailure& failure) {
          *failure.device_free < failure.request.driver;
 }
 
+// "~3.2 GiB in autograd graphs that no backward pass uses": memory without which the request would have been met.
+std::string kept_by_mistake_text(const OomFailure& failure) {
+  for (const OomAdvice& advice : failure.advice) {
+    if (advice.suffices != true) continue;
+    switch (advice.kind) {
+      case AdviceKind::inference_with_autograd:
+        return saving_text(advice) + " in autograd graphs that no backward pass uses";
+      case AdviceKind::retained_graph:
+        return saving_text(advice) + " in autograd graphs of earlier steps";
+      case AdviceKind::failed_call:
+        return saving_text(advice) + " kept alive by the exception of a failed call";
+      default:
+        break;
+    }
+  }
+  return {};
+}
+
 // "12.0 MiB leaked in previous steps".
 std::string main_cause_text(const OomFailure& failure) {
   if (!failure.cause && !failure.findings.empty() && failure.findings.front().cause == OomCause::leak) {
@@ -78,6 +97,10 @@ std::string main_cause_text(const OomFailure& failure) {
       return fmt::format("{} cached, but {}", bytes, unusable_cache_text(failure));
     case OomCause::demand:
       break;
+  }
+  if (const std::string kept = kept_by_mistake_text(failure); !kept.empty()) return kept;
+  if (failure.findings.front().bytes == 0) {
+    return fmt::format("{} allocated before the end of the first training step", format_bytes(failure.allocated));
   }
   return fmt::format("{} allocated, {} more than available", format_bytes(failure.allocated), bytes);
 }
@@ -161,6 +184,10 @@ std::string evidence_text(const OomFailure& failure, const OomFinding& finding) 
     case OomCause::demand:
       break;
   }
+  if (finding.bytes == 0) {
+    return fmt::format("the first training step was not complete: {} cached and {} free are little for the rest of it",
+                       bytes_text(failure.cached), bytes_text(failure.device_free));
+  }
   return fmt::format("{} missing even if all cached ({}) and free ({}) memory were contiguous",
                      format_bytes(finding.bytes), bytes_text(failure.cached), bytes_text(failure.device_free));
 }
@@ -188,7 +215,7 @@ std::string unknown_cause_text(const OomFailure& failure) {
   return fmt::format("the device had {} free ({}) and {} were required; {}", bytes_text(failure.device_free),
                      device_free_source(failure), format_bytes(failure.request.driver),
                      is_probably_full(failure)
-                         ? "the device was probably full, but the sample is older than the request"
+                         ? "the device was probably full, but the sample is not of the same moment"
                      : failure.sampled_at_ns ? "the sample is too old to tell whether the device was full"
                                              : "the driver may reserve some for itself");
 }

@@ -188,7 +188,9 @@ std::vector<std::string> watch_notes(const WatchRun& run) {
   std::vector<std::string> notes = state.problems;
   if (!state.devices_known) notes.emplace_back("the drivers' libraries were still being loaded");
   if (state.devices_known && state.no_gpu) {
-    notes.emplace_back("no GPU found: the device is the host's memory, named cpu");
+    notes.emplace_back(
+        "no GPU found: the device is the host's memory, named cpu; without --pid, processes are those that are "
+        "recorded");
   }
   for (const WatchedDevice& device : state.devices) add_device_notes(run, device, notes);
   add_pid_note(run, notes);

@@ -53,7 +53,12 @@ std::string verdict_text(const Plan& plan) {
     used = std::max(used, device.device_used_bytes);
   }
   const std::string in_steps = plan.steps == 0 ? "" : " in " + steps_text(plan);
-  return fmt::format("fits on {}: at most {} of {} used{}, {} left", plan.facts.gpu, format_bytes(used),
+  // With more memory than the GPU has, a plan shows what the program needs.
+  const bool is_larger = plan.facts.memory_bytes > plan.facts.own_memory_bytes && plan.facts.own_memory_bytes != 0;
+  const std::string gpu =
+      is_larger ? fmt::format("a GPU like {} with {}", plan.facts.gpu, format_bytes(plan.facts.memory_bytes))
+                : plan.facts.gpu;
+  return fmt::format("fits on {}: at most {} of {} used{}, {} left", gpu, format_bytes(used),
                      format_bytes(plan.facts.memory_bytes), in_steps,
                      format_bytes(plan.facts.memory_bytes - std::min(used, plan.facts.memory_bytes)));
 }

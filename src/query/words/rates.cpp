@@ -41,7 +41,10 @@ MistakeWords usual_mistake_words(UsualMistake mistake, Device device) {
       return {"tensors are kept with their autograd graphs, by a list, a hook, or a state that each step continues",
               "keep tensor.detach()"};
     case UsualMistake::capturing_hook:
-      return {"a hook keeps the tensors that it is called with", "keep what is computed from them, or remove the hook"};
+      return {"a hook keeps the tensors that it is called with", "empty what the hook keeps, or remove the hook"};
+    case UsualMistake::repeated_hook:
+      return {"a hook is registered again and again, and each one keeps tensors",
+              "register the hook once, or call remove() of the handle that its registration returns"};
     case UsualMistake::unbounded_cache:
       return {"a cache keeps every entry", "give it a maximum size, or empty it"};
     case UsualMistake::growing_container:

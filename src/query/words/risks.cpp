@@ -51,7 +51,8 @@ struct Memory {
   std::optional<std::uint64_t> limit_bytes;
   std::optional<std::uint64_t> free_bytes;
   std::optional<MemoryHolder> holder;
-  std::string leak_options;  ///< of `tidemark leak`, to look closer
+  std::string leak_options;    ///< of `tidemark leak`, to look closer
+  bool process_grows = false;  ///< one of its processes reaches the limit, although the memory as a whole does not
 };
 
 // Built from the evidence alone: the pattern, whether the limit is in reach, and the largest process.
@@ -77,7 +78,8 @@ std::string recommendation(const Memory& memory) {
       return fmt::format("No risk for now: {}, which does not reach the limit in sight ({}).", pattern_text(risk),
                          used);
     }
-    return fmt::format("No risk: {} ({}; {}).", pattern_text(risk), seen_text(risk), used);
+    return fmt::format("{}: {} ({}; {}).", memory.process_grows ? "No risk yet from all processes together" : "No risk",
+                       pattern_text(risk), seen_text(risk), used);
   }
   return fmt::format(
       "{}; {}. {} is free: what needs more at a time, such as a larger batch or another process, fails.{}", used,
@@ -151,14 +153,14 @@ std::string recommendation_text(const WatchedDevice& device, const MachineState&
   if (!device.lost.empty()) return device.lost + ".";
   if (device.used.empty()) return "The driver does not say how much memory of the device is used.";
   return recommendation({&device.risk, device.limit_bytes(), device.free_bytes(), largest_holder(state, &device),
-                         " --devices " + device.key});
+                         " --devices " + device.key, !growing_processes_text(state).empty()});
 }
 
 std::string host_recommendation_text(const MachineState& state) {
   const WatchedHost& host = state.host;
   if (host.used.empty()) return "The system does not say how much memory is used.";
-  return recommendation(
-             {&host.risk, host.limit_bytes(), host.free_bytes(), largest_holder(state, nullptr), " --devices cpu"}) +
+  return recommendation({&host.risk, host.limit_bytes(), host.free_bytes(), largest_holder(state, nullptr),
+                         " --devices cpu", !growing_processes_text(state).empty()}) +
          killed_sentence(host.new_oom_kills());
 }
 

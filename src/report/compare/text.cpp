@@ -54,7 +54,7 @@ std::string words_only_in(const std::vector<std::string>& words, const std::vect
   for (const std::string& word : words) {
     if (std::ranges::find(other, word) == other.end()) text += (text.empty() ? "" : " ") + word;
   }
-  return text.empty() ? "no others" : shown(text, kWordsWidth);
+  return shown(text, kWordsWidth);
 }
 
 // Arguments are often the reason of a change; different programs are often a mistake.
@@ -68,7 +68,13 @@ std::string commands_line(const RecordingInfo& a, const RecordingInfo& b, const 
                              shown(script_of(in_b)))) +
            "\n";
   }
-  return fmt::format("   arguments: {} in A, {} in B\n", words_only_in(in_a, in_b), words_only_in(in_b, in_a));
+  const std::string only_a = words_only_in(in_a, in_b);
+  const std::string only_b = words_only_in(in_b, in_a);
+  if (only_a.empty() && only_b.empty()) return "   arguments: the same, in another order\n";
+  if (only_a.empty() || only_b.empty()) {
+    return fmt::format("   arguments: {} only in {}\n", only_a.empty() ? only_b : only_a, only_a.empty() ? "B" : "A");
+  }
+  return fmt::format("   arguments: {} in A, {} in B\n", only_a, only_b);
 }
 
 std::string settings_line(const RecordingInfo& a, const RecordingInfo& b) {
@@ -207,6 +213,32 @@ std::string largest_changes(const ComparedDevice& device, const Terminal& termin
   return text;
 }
 
+// "  activation -8.4 GiB, gradient +4.2 GiB": if a peak moved to another phase of the step, categories show it.
+std::string largest_categories(const ComparedDevice& device) {
+  constexpr std::size_t kMost = 3;
+  std::vector<const ComparedCategory*> changed;
+  for (const ComparedCategory& category : device.categories) {
+    if (category.bytes.change() != 0) changed.push_back(&category);
+  }
+  if (changed.size() < 2) return {};
+  std::ranges::stable_sort(changed, std::greater<>(),
+                           [](const ComparedCategory* category) { return magnitude(category->bytes.change()); });
+  if (changed.size() > kMost) changed.resize(kMost);
+  std::string text;
+  for (const ComparedCategory* category : changed) {
+    text += fmt::format("{}{} {}", text.empty() ? "  " : ", ", category_text(category->category),
+                        signed_bytes(category->bytes.change()));
+  }
+  return text + "\n";
+}
+
+// Small changes of the host's tensors beside a GPU are no result of a comparison.
+bool is_worth_a_verdict(const ComparedDevice& device, std::size_t devices) {
+  constexpr std::uint64_t kLeastOnHost = std::uint64_t{1} << 20;
+  const bool is_host = device.device.type == DeviceType::cpu;
+  return devices == 1 || !is_host || magnitude(device.peak_allocated.change().value_or(0)) >= kLeastOnHost;
+}
+
 // Allocated memory, and reserved memory before it if that changed by more.
 std::string verdict_line(const ComparedDevice& device, const Terminal& terminal) {
   const ComparedTotal& allocated = device.peak_allocated;
@@ -219,7 +251,7 @@ std::string verdict_line(const ComparedDevice& device, const Terminal& terminal)
                        format_bytes(*allocated.b), signed_bytes(allocated.change().value_or(0)));
   }
   return fmt::format("{}: {}\n", paint(terminal, Tone::heading, to_string(device.device)), text) +
-         largest_changes(device, terminal);
+         largest_categories(device) + largest_changes(device, terminal);
 }
 
 std::string missing_events(const char* name, const RecordingInfo& recording, const Terminal& terminal) {
@@ -232,7 +264,9 @@ std::string missing_events(const char* name, const RecordingInfo& recording, con
 
 std::string to_text(const Comparison& comparison, const Terminal& terminal) {
   std::string text;
-  for (const ComparedDevice& device : comparison.devices) text += verdict_line(device, terminal);
+  for (const ComparedDevice& device : comparison.devices) {
+    if (is_worth_a_verdict(device, comparison.devices.size())) text += verdict_line(device, terminal);
+  }
   if (!text.empty()) text += "\n";
   text += recording_line("A", comparison.a) + recording_line("B", comparison.b);
   text += commands_line(comparison.a, comparison.b, terminal) + settings_line(comparison.a, comparison.b);

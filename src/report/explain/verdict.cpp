@@ -77,9 +77,11 @@ bool is_kept_by_mistake(AdviceKind kind) {
          kind == AdviceKind::failed_call;
 }
 
-RankedFix fix_of(const OomAdvice& advice) {
+// Later in a step, the same change may save less: `plan` finds what it saves of the peak.
+RankedFix fix_of(const OomFailure& failure, const OomAdvice& advice) {
   constexpr std::size_t kPlaceWidth = 60;
-  return {advice_change_at(advice, kPlaceWidth), "saves " + saving_text(advice)};
+  const char* const when = failure.first_step && !is_kept_by_mistake(advice.kind) ? " at this moment" : "";
+  return {advice_change_at(advice, kPlaceWidth), "saves " + saving_text(advice) + when};
 }
 
 std::string numbered(const std::vector<RankedFix>& fixes) {
@@ -88,6 +90,38 @@ std::string numbered(const std::vector<RankedFix>& fixes) {
     text += fmt::format("  {}. {}: {}\n", n + 1, fixes[n].change, fixes[n].effect);
   }
   return text;
+}
+
+// What the rest of a first training step allocates beside what was allocated at the failure.
+struct StillToCome {
+  std::string text;
+  bool exceeds_device = false;  ///< with Adam's states, whatever the batch
+};
+
+StillToCome still_to_come(const OomFailure& failure) {
+  StillToCome found;
+  if (!failure.first_step) return found;
+  const bool is_evaluation = std::ranges::any_of(
+      failure.advice, [](const OomAdvice& advice) { return advice.kind == AdviceKind::inference_with_autograd; });
+  if (is_evaluation) return found;
+  constexpr std::uint64_t kMomentsOfAdam = 2;
+  const std::uint64_t parameters = failure.trainable_bytes;
+  const std::uint64_t with_adam = (2 + kMomentsOfAdam) * parameters;  // parameters and gradients
+  constexpr std::uint64_t kLeastShare = 10;                           // of what is allocated
+  if (with_adam < failure.allocated / kLeastShare) return found;
+  found.exceeds_device = failure.capacity && with_adam > *failure.capacity;
+  if (found.exceeds_device) {
+    found.text = fmt::format("Note: parameters, gradients and the states of Adam alone would take ~{} of {}\n",
+                             format_bytes(with_adam), format_bytes(*failure.capacity));
+    return found;
+  }
+  if (failure.request_category == Category::optimizer_state) return found;
+  found.text = fmt::format("Note: the first training step still has to allocate {}the optimizer's states (Adam: ~{})\n",
+                           failure.gradients_to_come == 0
+                               ? ""
+                               : fmt::format("~{} of gradients and ", format_bytes(failure.gradients_to_come)),
+                           format_bytes(kMomentsOfAdam * parameters));
+  return found;
 }
 
 // Where nothing else is known to save memory: whether most of it grows with the batch.
@@ -123,18 +157,24 @@ std::vector<RankedFix> ranked_fixes(const OomFailure& failure) {
   std::ranges::stable_sort(others, {}, rank_of);
   // In the first step, what the later requests need is not known: a smaller request alone would not have been enough.
   const bool batch_decides = !knows_whole_step(failure) && !smaller_batch_text(failure).empty();
-  if (batch_decides) std::erase_if(others, [](const OomFix& fix) { return fix.kind == OomFixKind::smaller_request; });
+  const bool leaks_decide =
+      std::ranges::any_of(others, [](const OomFix& fix) { return fix.kind == OomFixKind::stop_leak; });
+  // Beside a leak, what frees as much as this request needs only delays the failure.
+  std::erase_if(others, [&](const OomFix& fix) {
+    return ((batch_decides || leaks_decide) && fix.kind == OomFixKind::smaller_request) ||
+           (leaks_decide && fix.kind == OomFixKind::free_blocks);
+  });
   for (const OomFix& fix : others) {
     if (fix.kind == OomFixKind::stop_leak) add(fix);
   }
   // What a program keeps by mistake grows with each call: freeing something else is enough for this request only.
   const std::size_t leaks = fixes.size();
   for (const OomAdvice& advice : failure.advice) {
-    if (advice.suffices == true && is_kept_by_mistake(advice.kind)) fixes.push_back(fix_of(advice));
+    if (advice.suffices == true && is_kept_by_mistake(advice.kind)) fixes.push_back(fix_of(failure, advice));
   }
   if (fixes.size() == leaks) {
     for (const OomAdvice& advice : failure.advice) {
-      if (advice.suffices == true) fixes.push_back(fix_of(advice));
+      if (advice.suffices == true) fixes.push_back(fix_of(failure, advice));
     }
     for (const OomFix& fix : others) {
       if (fix.kind != OomFixKind::stop_leak) add(fix);
@@ -151,7 +191,9 @@ std::string fixes_title(const OomFailure& failure, std::size_t count) {
   return fmt::format("{} for this request (later requests of the step may still fail):", fixes);
 }
 
-std::string fixes_text(const OomFailure& failure, const Terminal& terminal) {
+namespace {
+
+std::string changes_text(const OomFailure& failure, const Terminal& terminal) {
   const std::vector<RankedFix> fixes = ranked_fixes(failure);
   if (!fixes.empty()) {
     const std::string text =
@@ -161,13 +203,21 @@ std::string fixes_text(const OomFailure& failure, const Terminal& terminal) {
   std::vector<RankedFix> savings;
   for (const OomAdvice& advice : failure.advice) {
     if (savings.size() == kMaxFixes) break;
-    savings.push_back(fix_of(advice));
+    savings.push_back(fix_of(failure, advice));
   }
   if (savings.empty()) return smaller_batch_text(failure);
   const bool unknown = std::ranges::any_of(failure.advice, [](const OomAdvice& advice) { return !advice.suffices; });
   const char* title = unknown ? "Changes that save memory (whether one is enough is unknown):"
                               : "Changes that save memory, none of them enough by itself:";
   return paint(terminal, Tone::heading, title) + "\n" + numbered(savings);
+}
+
+}  // namespace
+
+std::string fixes_text(const OomFailure& failure, const Terminal& terminal) {
+  const std::string changes = changes_text(failure, terminal);
+  const StillToCome to_come = still_to_come(failure);
+  return to_come.exceeds_device ? to_come.text + changes : changes + to_come.text;
 }
 
 std::vector<std::string> device_oom_lines(const Explanation& explanation,

@@ -254,13 +254,19 @@ std::string small_leaks_text(const Leaks& leaks) {
                      format_count(leaks.small_leak_count), rate);
 }
 
+std::string leak_text(const Leaks& leaks, const Terminal& terminal) {
+  std::string text = paint(terminal, Tone::warning, leak_verdict(leaks)) + "\n";
+  if (!leaks.leaks.empty()) text += "  " + stack_text_with_callers(leaks.leaks.front().stack, terminal.width) + "\n";
+  return text + leak_fixes_text(leaks);
+}
+
 std::string leak_steps(const Leaks& leaks) {
   const auto& starts = leaks.steps.starts;
   if (starts.empty()) return {};
   const std::string warmup =
       leaks.warmup_steps == 0 ? "no warm-up" : fmt::format("warm-up: {} steps", format_count(leaks.warmup_steps));
   return fmt::format("Training steps: {}{}, from {} to {}; {}; {}\n", leaks.of_last_part ? "the last " : "",
-                     format_count(starts.size()), format_duration_ns(starts.front().time_ns),
+                     format_count(leaks.steps.count()), format_duration_ns(starts.front().time_ns),
                      format_duration_ns(starts.back().time_ns), beginning_text(leaks), warmup);
 }
 

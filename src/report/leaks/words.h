@@ -10,6 +10,7 @@
 
 #include "analyze/leaks/leaks.h"
 #include "analyze/leaks/objects.h"
+#include "report/common/terminal.h"
 
 namespace tidemark {
 
@@ -56,6 +57,8 @@ struct LeakFix {
 [[nodiscard]] std::vector<LeakFix> leak_fixes(const Leaks& leaks);
 /// "Fix: ..." and its cause; several are numbered, each with what it is about. Ends with a newline; empty without any.
 [[nodiscard]] std::string leak_fixes_text(const Leaks& leaks);
+/// The verdict, the call site that grows fastest, and the fixes: the leak in a few lines.
+[[nodiscard]] std::string leak_text(const Leaks& leaks, const Terminal& terminal);
 /// The command that runs the program again and names what holds the leaks that match no mistake; std::nullopt if there
 /// are none, or if the program is not known.
 [[nodiscard]] std::optional<std::string> find_holders_command(const Leaks& leaks);

@@ -358,7 +358,8 @@ std::string to_text(const LeakReport& report, const Terminal& terminal) {
   }
   if (!others.empty()) text += "\n" + others;
   if (leaking == nullptr) return text;
-  return text + next_text(leaking->leaks.recording, "leaks", "growth over the whole recording", terminal);
+  // The recording alone does not contain what holds the memory: its `leaks` would say less.
+  return text + next_text(leaking->leaks.recording, "report", "a page with the growth over time", terminal);
 }
 
 std::string to_text(const FragmentReport& report, const Terminal& terminal) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "analyze/plan/plan.h"
@@ -11,6 +12,7 @@
 #include "query/words/printable.h"
 #include "query/words/recording_text.h"
 #include "report/common/text_parts.h"
+#include "report/leaks/words.h"
 
 namespace tidemark {
 namespace {
@@ -35,7 +37,7 @@ std::string device_text(const Plan& plan, const PlannedDevice& device, const Ter
 }
 
 // Changes that make the program fit: those that were planned with their need, then advice with its saving.
-std::string fitting_changes_text(const PlanNeed& need, const Terminal& terminal) {
+std::string fitting_changes_text(const PlanNeed& need, std::uint64_t memory_bytes, const Terminal& terminal) {
   constexpr std::size_t kMaxChanges = 3;
   constexpr std::size_t kPlaceWidth = 60;
   std::vector<std::string> lines;
@@ -44,6 +46,12 @@ std::string fitting_changes_text(const PlanNeed& need, const Terminal& terminal)
   }
   for (const Advice& advice : need.advice) {
     lines.push_back(fmt::format("{}: saves {}", advice_change_at(advice, kPlaceWidth), saving_text(advice)));
+  }
+  if (lines.empty() && need.model_bytes > memory_bytes) {
+    return fmt::format(
+        "No batch is small enough: parameters, gradients and optimizer states alone take {} of {}. What helps is a "
+        "smaller model, an optimizer with smaller states, or more GPUs (FSDP).\n",
+        format_bytes(need.model_bytes), format_bytes(memory_bytes));
   }
   if (lines.empty()) {
     constexpr double kLeastShare = 0.02;
@@ -61,11 +69,39 @@ std::string fitting_changes_text(const PlanNeed& need, const Terminal& terminal)
   return text + "\n";
 }
 
+const PlannedDevice* find_leaking(const Plan& plan) {
+  const auto leaking =
+      std::ranges::find_if(plan.devices, [](const PlannedDevice& device) { return device.leaks != nullptr; });
+  return leaking == plan.devices.end() ? nullptr : &*leaking;
+}
+
+// A program that leaks fits until its memory is used up.
+std::string leaking_text(const Plan& plan, const Terminal& terminal) {
+  const PlannedDevice* const leaking = find_leaking(plan);
+  if (!plan.fits || leaking == nullptr) return {};
+  const Leaks& leaks = *leaking->leaks;
+  std::string text = leak_text(leaks, terminal);
+  const Device device = leaking->summary.totals.device;
+  double rate = 0;
+  for (const LeakObject& object : leaks.objects) {
+    if (object.device == device) rate += object.growth.bytes_per_step.value;
+  }
+  if (rate <= 0) return text;
+  const double steps = static_cast<double>(leaking->headroom_bytes) / rate;
+  constexpr double kMostSteps = 1e9;
+  if (steps > kMostSteps) return text;
+  return text + fmt::format("  {} per step use up the {} left on {} in about {} more steps\n", rate_text(rate),
+                            format_bytes(leaking->headroom_bytes), to_string(device),
+                            format_count(static_cast<std::uint64_t>(steps)));
+}
+
 }  // namespace
 
 std::string to_text(const Plan& plan, const Terminal& terminal) {
   std::string text = paint(terminal, plan.fits ? Tone::heading : Tone::error, verdict_text(plan)) + "\n";
-  if (plan.need) text += need_text(*plan.need) + "\n" + fitting_changes_text(*plan.need, terminal);
+  if (plan.need)
+    text += need_text(*plan.need) + "\n" + fitting_changes_text(*plan.need, plan.facts.memory_bytes, terminal);
+  text += leaking_text(plan, terminal);
   for (const PlannedDevice& device : plan.devices) {
     text += device_text(plan, device, terminal);
     // Ranks are alike: only the one with the least headroom lists what holds its memory. Its advice is for the peak at
@@ -83,6 +119,10 @@ std::string to_text(const Plan& plan, const Terminal& terminal) {
   const PlannedDevice& first = plan.devices.front();
   if (first.summary.totals.out_of_memory_count != 0) {
     return text + next_text(first.recording, "explain", "what held the memory when the request failed", terminal);
+  }
+  const PlannedDevice* const leaking = find_leaking(plan);
+  if (leaking != nullptr) {
+    return text + next_text(leaking->recording, "leaks", "which call sites leak", terminal);
   }
   const std::uint64_t reserved = first.summary.totals.peak_reserved_bytes.value_or(0);
   if (is_largely_unused(reserved, first.summary.totals.peak_allocated_bytes)) {

@@ -273,13 +273,6 @@ std::string unused_text(const Summary& summary, const Terminal& terminal) {
          "\n";
 }
 
-// The verdict, the call site that grows fastest, and what to do.
-std::string leak_text(const Leaks& leaks, const Terminal& terminal) {
-  std::string text = paint(terminal, Tone::warning, leak_verdict(leaks)) + "\n";
-  if (!leaks.leaks.empty()) text += "  " + stack_text_with_callers(leaks.leaks.front().stack, terminal.width) + "\n";
-  return text + leak_fixes_text(leaks);
-}
-
 std::string next_of(const Summary& summary, const Terminal& terminal) {
   const auto has_advice = [](const SummaryDevice& device) { return !device.advice.empty(); };
   if (summary.failure) return next_text(summary.recording, "explain", "why it ran out of memory", terminal);

@@ -74,6 +74,18 @@ class BreakdownTest : public ::testing::Test {
   Attribution attribution_;
 };
 
+TEST_F(BreakdownTest, ModelPeakIsTheMaximumAtOneTime) {
+  EXPECT_THAT(model_peaks(scenario_.store(), attribution_), ElementsAre(500));  // the weight and the state
+  scenario_.allocate(70, "gradient", 80, kGpu);
+  scenario_.free(80, "gradient");
+  scenario_.allocate(90, "next gradient", 70, kGpu);
+  for (int n = 0; n < 2; ++n) {
+    attribution_.blocks.push_back(
+        {{}, {}, Phase::backward, Component::mlp, Category::gradient, Confidence::exact, Confidence::unknown});
+  }
+  EXPECT_THAT(model_peaks(scenario_.store(), attribution_), ElementsAre(580));
+}
+
 TEST_F(BreakdownTest, CategoriesAddUpToAllocated) {
   const BreakdownDevice device = breakdown()->devices.at(0);
   EXPECT_EQ(device.allocated_bytes, 674U);

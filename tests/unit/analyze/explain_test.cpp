@@ -606,6 +606,45 @@ TEST(ExplainRecording, LeakUpToTheFailure) {
   EXPECT_EQ(before.leak_verdict, LeakVerdict::no_leak) << "the leak began after the failure";
 }
 
+// 1000 MiB of weights, 800 of activations, 180 cached in pieces and 20 free: enough for this request of 190, but the
+// gradients and the optimizer's states of the first step are still to come.
+TEST(ExplainRecording, LittleCacheIsNoCauseInAFirstStep) {
+  Scenario scenario;
+  const SampledDeviceId gpu = scenario.sampled_gpu(0, 2000 * kMiB);
+  scenario.totals(kGpu, 0, 1980 * kMiB);
+  scenario.allocate(1, "weights", 1000 * kMiB, kGpu);
+  scenario.allocate(2, "activations", 800 * kMiB, kGpu);
+  scenario.used(10'000'000, gpu, 1980 * kMiB);
+  scenario.out_of_memory(20'000'000, 190 * kMiB, kGpu);
+  scenario.used(20'000'001, gpu, 1980 * kMiB);
+  ModelTensor weights;
+  weights.device = kGpu;
+  weights.requires_grad = true;
+  scenario.definitions.tensors.push_back(weights);
+  const Store store = scenario.store();
+  Attribution attribution;
+  attribution.blocks.resize(2);
+  attribution.blocks[0].category = Category::parameter;
+  attribution.blocks[1].category = Category::activation;
+  attribution.tensors.push_back({BlockId{0}, 0, {}});
+  attribution.out_of_memory.resize(1);
+  attribution.out_of_memory[0].phase = Phase::forward;
+  attribution.out_of_memory[0].category = Category::activation;
+  ExplainOptions options;
+  options.attribution = &attribution;
+  const Explained first(store, options);
+  EXPECT_TRUE(first.first_step);
+  EXPECT_EQ(first.trainable_bytes, 1000 * kMiB);
+  EXPECT_EQ(first.gradients_to_come, 1000 * kMiB);
+  EXPECT_EQ(first.cause, OomCause::demand);
+  EXPECT_EQ(first.found(OomCause::fragmentation), std::nullopt);
+
+  attribution.phases = {{Phase::forward, 0, 1}, {Phase::optimizer, 1, 1}};  // a step was complete before
+  const Explained later(store, options);
+  EXPECT_FALSE(later.first_step);
+  EXPECT_EQ(later.cause, OomCause::fragmentation);
+}
+
 // The missing bytes are unknown: at most 160 × 4 KiB leaked, which is a cause only if no more was requested.
 TEST(ExplainRecording, LeakOnTheCpu) {
   for (const bool is_less : {true, false}) {

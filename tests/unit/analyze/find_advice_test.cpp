@@ -207,6 +207,23 @@ TEST(FindAdvice, CheckpointsTheRepeatedLayers) {
   EXPECT_EQ(advice.modules[1].path, "model.layers.1");
 }
 
+// Batch normalization makes its output first, and then its statistics, in one call: checkpointing the layer alone keeps
+// its output.
+TEST(FindAdvice, CheckpointingALayerKeepsItsOutput) {
+  Loop loop;
+  loop.stack = loop.scenario.stack({loop.scenario.python("batch_norm", "torch/nn/functional.py", 1)});
+  loop.allocate("output", 60, Phase::forward, Category::activation, "layers.0");
+  loop.allocate("mean", 1, Phase::forward, Category::activation, "layers.0");
+  loop.allocate("deviation", 1, Phase::forward, Category::activation, "layers.0");
+  loop.stack = {};
+  loop.allocate("loss", 1, Phase::forward, Category::activation);
+  for (const char* block : {"loss", "deviation", "mean", "output"}) loop.free(block);
+  loop.allocate("seed", 1, Phase::backward, Category::temporary);
+  const auto found = loop.advice();
+  EXPECT_FALSE(found.contains(AdviceKind::checkpoint_activations) &&
+               found.at(AdviceKind::checkpoint_activations).avoidable_peak_bytes > 2 * kMiB);
+}
+
 TEST(FindAdvice, FindsWhatBelongsToFrozenParameters) {
   for (const bool frozen : {true, false}) {
     Loop loop;

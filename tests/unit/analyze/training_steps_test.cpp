@@ -75,6 +75,13 @@ TEST(TrainingStepsTest, StepsThatAPlanCountedAreExactHoweverFew) {
   EXPECT_EQ(planned.source, Source::annotation);
   ASSERT_EQ(planned.starts.size(), 2U);
   EXPECT_EQ(planned.starts[1].time_ns, 21U);
+  EXPECT_EQ(planned.count(), 2U);
+
+  // A program that runs to its end marks a step more than it makes.
+  annotate(loop.scenario, {loop.scenario.events.back().time_ns + 1}, "Tidemark.step#3");
+  const TrainingSteps whole = find_training_steps(loop.scenario.store());
+  EXPECT_EQ(whole.starts.size(), 3U);
+  EXPECT_EQ(whole.count(), 2U);
 }
 
 // A plan marks the beginning of the first step. If no optimizer of PyTorch follows, the steps follow from repetition.

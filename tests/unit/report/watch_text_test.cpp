@@ -63,7 +63,7 @@ TEST(WatchText, WhatRecordingsShowComesBeforeWhatSamplesShow) {
                        "Fix: __main__.losses: keep loss.item() or loss.detach()\n"
                        "  cause: losses are kept with their autograd graphs\n"))
       << text;
-  EXPECT_TRUE(text.ends_with("Next: tidemark leaks /tmp/run.tide  # growth over the whole recording\n")) << text;
+  EXPECT_TRUE(text.ends_with("Next: tidemark report /tmp/run.tide  # a page with the growth over time\n")) << text;
 }
 
 TEST(WatchText, AListOfSmallTensorsIsNamedWhereTheHostGrows) {

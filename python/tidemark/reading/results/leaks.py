@@ -13,7 +13,7 @@ from tidemark.reading.results.common import Frame, OfRecording, Owner, Stack
 class UsualMistake:
     """A mistake that a leak matches, its confidence, and what to do about it."""
 
-    #: "losses_with_graph", "metrics_not_detached", "tensors_with_graph", "capturing_hook", "unbounded_cache",
+    #: "losses_with_graph", "metrics_not_detached", "tensors_with_graph", "capturing_hook", "repeated_hook", "unbounded_cache",
     #: "growing_container"
     name: str
     confidence: str  #: "exact", "estimated", "unknown"

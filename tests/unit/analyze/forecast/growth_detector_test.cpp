@@ -107,6 +107,8 @@ TEST(UsualMistakeTest, FollowsFromReferencesOrTheStack) {
   EXPECT_EQ(of_chain("__main__.val_scores[3].grad_fn → MulBackward0._saved_self"), UsualMistake::metrics_not_detached);
   EXPECT_EQ(of_chain("step.<locals>.cache['last']"), UsualMistake::unbounded_cache);
   EXPECT_EQ(of_chain("<Hook>.seen[4]"), UsualMistake::capturing_hook);
+  EXPECT_EQ(of_chain("net._forward_hooks[0].<locals>.kept[8]"), UsualMistake::capturing_hook);
+  EXPECT_EQ(of_chain("net.mid._forward_hooks[8].<locals>.mean"), UsualMistake::repeated_hook);
   EXPECT_EQ(of_chain("__main__.kept[7]"), UsualMistake::growing_container);
   EXPECT_EQ(of_chain("__main__.model.weight"), UsualMistake::none);
   const std::vector<std::string> kept = {"<Tensor>", "__main__.kept[7]"};  // the loss itself
