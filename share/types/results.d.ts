@@ -553,6 +553,8 @@ export interface TableRow extends Holder {
   stream?: number;
   /** by pool: its id; [0, 0] is the default pool, others belong to CUDA graphs and torch.cuda.MemPool */
   pool?: number[];
+  /** by pool: the stack with most of these bytes */
+  most_by?: Stack | null;
   /** by annotation: text on the block, else the innermost range; null: none */
   annotation?: string | null;
 }

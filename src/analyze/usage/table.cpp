@@ -168,6 +168,23 @@ std::uint64_t total_bytes(const std::vector<RowSum>& sums) {
   return bytes;
 }
 
+// PyTorch gives private pools numbers only: what allocates in one names it.
+void name_pools(const Store& store, Symbols& symbols, const std::vector<BlockId>& blocks, TableSection& section) {
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::map<StackId, std::uint64_t>> bytes;  // by the pool's id
+  for (const BlockId block : blocks) {
+    const StackId stack = store.blocks.stack[block.value];
+    const PoolId& pool = store.pools[store.blocks.pool[block.value]];
+    if (stack.valid()) bytes[{pool.first, pool.second}][stack] += store.blocks.size[block.value];
+  }
+  for (TableRow& row : section.rows) {
+    const auto& id = std::get<PoolId>(row.key);
+    const auto pool = bytes.find({id.first, id.second});
+    if (pool == bytes.end()) continue;
+    const auto most = std::ranges::max_element(pool->second, {}, [](const auto& of) { return of.second; });
+    row.most_by = name_stack(symbols, most->first);
+  }
+}
+
 TableSection section_of_device(const Store& store, Symbols& symbols, const TableOptions& options, const Groups& groups,
                                std::size_t device) {
   const HeldBlocks held = held_blocks(store, options.at, device, options.filter);
@@ -195,6 +212,7 @@ TableSection section_of_device(const Store& store, Symbols& symbols, const Table
     section.rows.back().stacks = stacks.size();
     share_modules(std::get<NamedStack>(section.rows.back().key), symbols, stacks);
   }
+  if (options.by == GroupBy::pool) name_pools(store, symbols, held.blocks, section);
   if (options.by == GroupBy::stack) {
     tell_rows_apart(section.rows, [](TableRow& row) -> NamedStack& { return std::get<NamedStack>(row.key); });
   }

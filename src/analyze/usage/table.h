@@ -91,7 +91,8 @@ struct TableRow {
   std::variant<NamedStack, BlockSize, DeviceAt, ThreadInfo, StreamHandle, PoolId, BlockAnnotation, BlockOwner> key;
   std::uint64_t bytes = 0;  ///< by device: allocated in all; otherwise in recorded blocks
   std::uint64_t blocks = 0;
-  double share = 0;          ///< of the section's allocated_bytes
+  double share = 0;                        ///< of the section's allocated_bytes
+  std::optional<NamedStack> most_by = {};  ///< by pool: the stack with most of these bytes; nullopt if none is known
   std::uint64_t stacks = 1;  ///< by stack: how many were put together, as they differ in the called modules alone
 };
 

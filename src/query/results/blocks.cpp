@@ -113,6 +113,7 @@ void describe(Visitor& v, const TableRow& row) {
   v.field_if(is(kStream), "stream", get(kStream).handle, "by stream: its handle; 0: the default stream");
   v.field_if(is(kPool), "pool", std::vector<std::uint64_t>{get(kPool).first, get(kPool).second},
              "by pool: its id; [0, 0] is the default pool, others belong to CUDA graphs and torch.cuda.MemPool");
+  v.field_if(row.most_by.has_value(), "most_by", row.most_by, "by pool: the stack with most of these bytes");
   v.field_if(is(kAnnotation), "annotation", get(kAnnotation).name,
              "by annotation: text on the block, else the innermost range; null: none");
 }

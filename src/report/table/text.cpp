@@ -52,6 +52,17 @@ FittedText fitted_key(const Key& key) {
   return [text = key_text(key)](std::size_t width) { return fit(text, width); };
 }
 
+// "private pool (0, 1), most by capture (train.py:40)".
+FittedText fitted_row(const TableRow& row) {
+  const PoolId* pool = std::get_if<PoolId>(&row.key);
+  if (pool == nullptr || *pool == PoolId{} || !row.most_by) {
+    return std::visit([](const auto& key) { return fitted_key(key); }, row.key);
+  }
+  return [text = key_text(*pool) + ", most by ", stack = *row.most_by](std::size_t width) {
+    return text + stack_text(stack, width == 0 ? 0 : width - std::min(width - 1, text.size()));
+  };
+}
+
 std::string section_text(const TableSection& section, GroupBy by, const Terminal& terminal) {
   std::string text;
   if (section.device) {
@@ -66,7 +77,7 @@ std::string section_text(const TableSection& section, GroupBy by, const Terminal
   for (const TableRow& row : section.rows) {
     std::vector<std::string> cells = {format_bytes(row.bytes), share_cell(row.share, terminal),
                                       format_count(row.blocks)};
-    columns.add(std::move(cells), std::visit([](const auto& key) { return fitted_key(key); }, row.key));
+    columns.add(std::move(cells), fitted_row(row));
   }
   if (section.other_rows != 0) {
     columns.add({format_bytes(section.other_bytes), "", format_count(section.other_blocks),

@@ -146,5 +146,30 @@ TEST_F(TableTest, AgreesWithTheOverviewsStacksAtThePeak) {
   EXPECT_EQ(streamed, replayed);
 }
 
+// PyTorch numbers private pools: the stack with most of a pool's bytes says whose it is.
+TEST(TableTest, APoolHasTheStackWithMostOfItsBytes) {
+  testing::Scenario scenario;
+  const StackId capture = scenario.stack({scenario.python("capture", "train.py", 9)});
+  const StackId warm_up = scenario.stack({scenario.python("warm_up", "train.py", 7)});
+  scenario.allocate(10, "a", 200, testing::kGpu, capture);
+  scenario.allocate(20, "b", 150, testing::kGpu, warm_up);
+  scenario.allocate(30, "c", 150, testing::kGpu, warm_up);
+  scenario.allocate(40, "d", 1000, testing::kGpu, capture);
+  Store store = scenario.store();
+  store.pools = {{0, 0}, {0, 1}};
+  store.streams = {0};
+  store.blocks.stream.assign(4, 0);
+  store.blocks.pool = {1, 1, 1, 0};
+  Symbols symbols(store.definitions);
+  TableOptions options;
+  options.by = GroupBy::pool;
+  const auto table = analyze_table(store, symbols, options);
+  ASSERT_TRUE(table);
+  const TableRow& pool = table->sections.at(0).rows.at(1);
+  EXPECT_EQ(std::get<PoolId>(pool.key), (PoolId{0, 1}));
+  ASSERT_TRUE(pool.most_by);
+  EXPECT_EQ(pool.most_by->frames.at(pool.most_by->call_site).function, "warm_up");
+}
+
 }  // namespace
 }  // namespace tidemark

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Optional
 
 from tidemark.reading.rendering import Result
-from tidemark.reading.results.common import Holder, OfRecording
+from tidemark.reading.results.common import Holder, OfRecording, Stack
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,7 @@ class TableRow(Holder):
     stream: Optional[int]  #: by stream: its handle; 0: the default stream
     #: by pool: its id; [0, 0] is the default pool, others belong to CUDA graphs and torch.cuda.MemPool
     pool: Optional[tuple[int, ...]]
+    most_by: Optional[Stack]  #: by pool: the stack with most of these bytes
     annotation: Optional[str]  #: by annotation: text on the block, else the innermost range; None: none
 
 
