@@ -147,7 +147,7 @@ TEST_F(TableTest, AgreesWithTheOverviewsStacksAtThePeak) {
 }
 
 // PyTorch numbers private pools: the stack with most of a pool's bytes says whose it is.
-TEST(TableTest, APoolHasTheStackWithMostOfItsBytes) {
+TEST(Table, APoolHasTheStackWithMostOfItsBytes) {
   testing::Scenario scenario;
   const StackId capture = scenario.stack({scenario.python("capture", "train.py", 9)});
   const StackId warm_up = scenario.stack({scenario.python("warm_up", "train.py", 7)});
