@@ -31,7 +31,7 @@ endforeach()
 install(DIRECTORY share/schema share/types DESTINATION ${CMAKE_INSTALL_DATADIR}/tidemark)
 
 # For clusters: docs/deployment.md.
-install(DIRECTORY share/grafana share/kubernetes DESTINATION ${CMAKE_INSTALL_DATADIR}/tidemark)
+install(DIRECTORY share/grafana share/kubernetes share/prometheus DESTINATION ${CMAKE_INSTALL_DATADIR}/tidemark)
 install(DIRECTORY share/slurm DESTINATION ${CMAKE_INSTALL_DATADIR}/tidemark USE_SOURCE_PERMISSIONS)
 
 if(TIDEMARK_PORTABLE)  # of the libraries that are linked in

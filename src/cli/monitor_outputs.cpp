@@ -81,6 +81,19 @@ const WatchedDevice* device_of(const MachineState& state, const std::string& key
   return nullptr;
 }
 
+void add_metrics(CommandLine& app, OutputOptions& options) {
+  app.add_option("--listen", options.listen,
+                 "Serve metrics for Prometheus there, at /metrics. Addresses other than this machine's own need "
+                 "--listen-token-file")
+      ->type_name("ADDRESS:PORT");
+  app.add_option("--listen-token-file", options.token_file,
+                 "Bearer token file for /metrics (Authorization: Bearer TOKEN)")
+      ->type_name("FILE");
+  app.add_option("--otlp", options.otlp, "Push metrics to this OpenTelemetry collector (OTLP over HTTP, as JSON)")
+      ->type_name("URL");
+  app.add_option("--otlp-interval", options.otlp_seconds, "Time between two pushes, in seconds or as 1min")->seconds();
+}
+
 }  // namespace
 
 struct MonitorOutputs::Parts {
@@ -105,8 +118,15 @@ struct MonitorOutputs::Parts {
   void update_metrics(const MachineState& state, const Recorded& recorded) {
     const SteadyTime now = std::chrono::steady_clock::now();
     if (!has_metrics() || now < next_metrics || !state.devices_known) return;
+    hand_on(now, to_metrics(state, recorded(), facts()));
+  }
+  void update_metrics(const std::function<JobReport()>& report) {
+    const SteadyTime now = std::chrono::steady_clock::now();
+    if (has_metrics() && now >= next_metrics) hand_on(now, to_metrics(report()));
+  }
+  void hand_on(SteadyTime now, MetricSet set) {
     next_metrics = now + kMetricsInterval;
-    auto made = std::make_shared<const MetricSet>(to_metrics(state, recorded(), facts()));
+    auto made = std::make_shared<const MetricSet>(std::move(set));
     if (otlp && now >= next_push) {
       next_push = now + push_interval;
       otlp->push(made);
@@ -124,18 +144,14 @@ struct MonitorOutputs::Parts {
   }
 };
 
+void add_metric_outputs(CommandLine& app, OutputOptions& options) {
+  app.group("Metrics");
+  add_metrics(app, options);
+}
+
 void add_outputs(CommandLine& app, OutputOptions& options) {
   app.group("Metrics, history and actions");
-  app.add_option("--listen", options.listen,
-                 "Serve metrics for Prometheus there, at /metrics. Addresses other than this machine's own need "
-                 "--listen-token-file")
-      ->type_name("ADDRESS:PORT");
-  app.add_option("--listen-token-file", options.token_file,
-                 "Bearer token file for /metrics (Authorization: Bearer TOKEN)")
-      ->type_name("FILE");
-  app.add_option("--otlp", options.otlp, "Push metrics to this OpenTelemetry collector (OTLP over HTTP, as JSON)")
-      ->type_name("URL");
-  app.add_option("--otlp-interval", options.otlp_seconds, "Time between two pushes, in seconds or as 1min")->seconds();
+  add_metrics(app, options);
   app.add_option("--history", options.history,
                  "Keep what was seen in this file (SQLite); `tidemark history` reads it. Continues one that is there")
       ->type_name("FILE");
@@ -234,6 +250,10 @@ void MonitorOutputs::update(const MachineState& state, const std::vector<RiskCha
   }
   if (parts_->history) parts_->history->add(state);
   parts_->update_metrics(state, recorded);
+}
+
+void MonitorOutputs::update(const std::function<JobReport()>& report) {
+  parts_->update_metrics(report);
 }
 
 bool MonitorOutputs::wants_recordings() const {

@@ -8,6 +8,7 @@
 
 #include "base/result.h"
 #include "cli/command_line.h"
+#include "cluster/job_report.h"
 #include "monitor/engine.h"
 
 namespace tidemark::cli {
@@ -25,6 +26,8 @@ struct OutputOptions {
   std::string keep_history = "30d";
 };
 void add_outputs(CommandLine& app, OutputOptions& options);
+/// Only those of metrics: --listen, --listen-token-file, --otlp and --otlp-interval.
+void add_metric_outputs(CommandLine& app, OutputOptions& options);
 
 class MonitorOutputs {
  public:
@@ -42,6 +45,8 @@ class MonitorOutputs {
   /// metrics are computed.
   void update(const MachineState& state, const std::vector<RiskChange>& changes, const Recorded& recorded);
   void update(const MachineState& state, const std::vector<MonitorEvent>& events, const Recorded& recorded);
+  /// Metrics of a job, when they are due; `report` is called then.
+  void update(const std::function<JobReport()>& report);
   /// The same after the last assessment: metrics are made and pushed though they are not due.
   void finish(const MachineState& state, const std::vector<MonitorEvent>& events, const Recorded& recorded);
   /// Whether something is made of recorded processes, with RecordedProcess::owners.

@@ -4,9 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
-#include <limits>
 #include <optional>
-#include <set>
 #include <utility>
 
 #include "monitor/device_keys.h"
@@ -101,11 +99,6 @@ constexpr std::array<MetricFamily, kBuildInfo + 1> kFamilies = {{
     {"tidemark.build_info", "{build}", kGauge, "1, with the version of Tidemark as a label."},
 }};
 
-std::int64_t integer(std::uint64_t value) {
-  constexpr auto kMax = std::numeric_limits<std::int64_t>::max();
-  return value > static_cast<std::uint64_t>(kMax) ? kMax : static_cast<std::int64_t>(value);
-}
-
 class Builder {
  public:
   Builder() {
@@ -116,7 +109,7 @@ class Builder {
     set.metrics[family].points.push_back({attributes, value});
   }
   void add_bytes(Family family, const MetricAttributes& attributes, const std::optional<std::uint64_t>& value) {
-    if (value) add(family, attributes, integer(*value));
+    if (value) add(family, attributes, metric_integer(*value));
   }
 
   MetricSet set;
@@ -251,12 +244,6 @@ void add_memories(Builder& builder, const MachineState& state) {
   if (state.host.assessed_at_ns) add_risk(builder, of_host, state.host.risk);
 }
 
-// Prometheus refuses a page with duplicate label sets, as PIDs of other namespaces may cause.
-void drop_doubles(Metric& metric) {
-  std::set<MetricAttributes> seen;
-  std::erase_if(metric.points, [&](const MetricPoint& point) { return !seen.insert(point.attributes).second; });
-}
-
 enum PerformanceFamily : std::size_t {
   kTrainingMetric,
   kTrainingMetricCount,
@@ -356,9 +343,10 @@ MetricSet to_metrics(const MachineState& state, std::span<const RecordedProcess>
   builder.add_bytes(kCgroupOomKills, {}, host.cgroup_oom_kills);
   add_memories(builder, state);
   for (const auto& [output, count] : monitor.dropped) {
-    builder.add(kDropped, {{"tidemark.output", output}}, integer(count));
+    builder.add(kDropped, {{"tidemark.output", output}}, metric_integer(count));
   }
   builder.add(kBuildInfo, {{"version", monitor.version}}, std::int64_t{1});
+  // As PIDs of other namespaces may cause.
   for (Metric& metric : builder.set.metrics) drop_doubles(metric);
   std::erase_if(builder.set.metrics, [](const Metric& metric) { return metric.points.empty(); });
   return std::move(builder.set);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "cluster/job_report.h"
 #include "inprocess/performance/performance_report.h"
 #include "monitor/machine_state.h"
 #include "monitor/recordings_watch.h"
@@ -32,5 +33,11 @@ struct MonitorFacts {
 
 /// Includes the machine's metrics if it was watched.
 [[nodiscard]] MetricSet to_metrics(const PerformanceReport& report, const std::string& version);
+
+/// Families of a job on several machines.
+[[nodiscard]] std::span<const MetricFamily> job_families();
+
+/// Ranks of nodes that are not heard have no points: their values are not current.
+[[nodiscard]] MetricSet to_metrics(const JobReport& report);
 
 }  // namespace tidemark

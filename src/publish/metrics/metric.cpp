@@ -2,7 +2,21 @@
 
 #include <utf8proc.h>
 
+#include <algorithm>
+#include <limits>
+#include <set>
+
 namespace tidemark {
+
+std::int64_t metric_integer(std::uint64_t value) {
+  constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  return static_cast<std::int64_t>(std::min(value, kMax));
+}
+
+void drop_doubles(Metric& metric) {
+  std::set<MetricAttributes> seen;
+  std::erase_if(metric.points, [&](const MetricPoint& point) { return !seen.insert(point.attributes).second; });
+}
 
 std::string valid_utf8(std::string_view text) {
   constexpr std::string_view kReplacement = "\xef\xbf\xbd";

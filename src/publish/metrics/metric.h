@@ -30,6 +30,9 @@ using MetricAttributes = std::vector<std::pair<std::string_view, std::string>>;
 
 using MetricValue = std::variant<std::int64_t, double>;
 
+/// Integers of metrics have a sign: a larger value becomes the largest one.
+[[nodiscard]] std::int64_t metric_integer(std::uint64_t value);
+
 struct MetricPoint {
   MetricAttributes attributes;
   MetricValue value;
@@ -47,6 +50,9 @@ struct MetricSet {
   std::uint64_t unix_ns = 0;
   std::vector<Metric> metrics;
 };
+
+/// Removes points with the attributes of an earlier one: Prometheus refuses a page with duplicate label sets.
+void drop_doubles(Metric& metric);
 
 /// The text as valid UTF-8: invalid bytes become U+FFFD. Prometheus rejects a whole page for one such byte in a
 /// process's name.

@@ -4,6 +4,8 @@
 
 #include <fstream>
 #include <iterator>
+#include <regex>
+#include <set>
 #include <string>
 
 #include "publish/metrics/families.h"
@@ -244,12 +246,79 @@ TEST(Metrics, OfRisks) {
   EXPECT_THAT(page, HasSubstr("tidemark_memory_limit_bytes" + labels + "} 76\n"));
 }
 
+// Two ranks on a GPU each, one of them on a node that is not heard, and one process without a rank.
+TEST(Metrics, OfJobs) {
+  JobReport job;
+  job.name = "llama";
+  job.world_size = 2;
+  job.earlier_events = 3;
+  job.events.resize(2);
+  for (const char* name : {"a", "b"}) {
+    JobNode& node = job.nodes.emplace_back();
+    node.name = name;
+    node.devices.emplace_back().key = "1";
+  }
+  job.nodes[1].condition = NodeCondition::old;
+  job.nodes[1].age_seconds = 12.5;
+  job.ranks.resize(3);
+  job.ranks[0].rank = 0;
+  job.ranks[0].device = 0;
+  job.ranks[0].used_bytes = 700;
+  job.ranks[0].steps = 41;
+  job.ranks[0].risk.emplace().level = RiskLevel::critical;
+  job.ranks[0].risk->seconds_to_limit = Interval{60, 45, std::nullopt};
+  job.ranks[1].rank = 1;
+  job.ranks[1].node = 1;
+  job.ranks[1].current = false;
+  job.ranks[1].used_bytes = 800;
+  job.ranks[2].pid = 77;
+  job.ranks[2].used_bytes = 5;
+  job.risk.emplace().risk.level = RiskLevel::critical;
+  const std::string page = prometheus_text(to_metrics(job));
+  EXPECT_THAT(page, HasSubstr("tidemark_job_nodes{tidemark_job=\"llama\",tidemark_node_state=\"old\"} 1\n"));
+  EXPECT_THAT(page, HasSubstr("tidemark_job_ranks{tidemark_job=\"llama\"} 2\n"));
+  EXPECT_THAT(page, HasSubstr("tidemark_job_world_size{tidemark_job=\"llama\"} 2\n"));
+  EXPECT_THAT(page, HasSubstr("tidemark_job_events_total{tidemark_job=\"llama\"} 5\n"));
+  EXPECT_THAT(page, HasSubstr("tidemark_job_memory_risk_level{tidemark_job=\"llama\"} 3\n"));
+  EXPECT_THAT(page, HasSubstr("tidemark_node_state_age_seconds{tidemark_job=\"llama\",host_name=\"b\"} 12.5\n"));
+  const std::string rank = R"({tidemark_job="llama",tidemark_rank="0",host_name="a",hw_name="GPU 1"})";
+  EXPECT_THAT(page, HasSubstr("tidemark_rank_memory_usage_bytes" + rank + " 700\n"));
+  EXPECT_THAT(page, HasSubstr("tidemark_rank_memory_risk_level" + rank + " 3\n"));
+  EXPECT_THAT(page, HasSubstr("tidemark_rank_memory_time_to_limit_seconds" + rank + " 60\n"));
+  EXPECT_THAT(page, HasSubstr("tidemark_rank_steps_total" + rank + " 41\n"));
+  EXPECT_THAT(page, HasSubstr("process_pid=\"77\"} 5\n"));
+  EXPECT_THAT(page, Not(HasSubstr("tidemark_rank=\"1\"")));
+}
+
+TEST(Metrics, AlertsUseMetricsThatExist) {
+  std::ifstream file(ALERTS_FILE);
+  std::string rules;
+  for (std::string line; std::getline(file, line);) {
+    if (line.find(" expr: ") != line.npos) rules += line + "\n";
+  }
+  std::set<std::string> names;
+  for (const auto& families : {metric_families(), job_families()}) {
+    for (const MetricFamily& family : families) names.insert(prometheus_name(family));
+  }
+  const std::regex metric("(?:tidemark|hw)_[a-z_]+(?=[ {),])");
+  const std::set<std::string> labels = {"tidemark_job"};
+  std::size_t found = 0;
+  for (std::sregex_iterator name(rules.begin(), rules.end(), metric), end; name != end; ++name) {
+    if (labels.contains(name->str())) continue;
+    EXPECT_TRUE(names.contains(name->str())) << name->str();
+    ++found;
+  }
+  EXPECT_GE(found, 7U);
+}
+
 TEST(Metrics, AreAllDocumented) {
   std::ifstream file(METRICS_PAGE);
   const std::string page((std::istreambuf_iterator<char>(file)), {});
-  for (const MetricFamily& family : metric_families()) {
-    EXPECT_THAT(page, HasSubstr("`" + prometheus_name(family) + "`"));
-    EXPECT_THAT(page, HasSubstr("`" + std::string(family.name) + "`"));
+  for (const auto& families : {metric_families(), job_families()}) {
+    for (const MetricFamily& family : families) {
+      EXPECT_THAT(page, HasSubstr("`" + prometheus_name(family) + "`"));
+      EXPECT_THAT(page, HasSubstr("`" + std::string(family.name) + "`"));
+    }
   }
 }
 
