@@ -169,6 +169,21 @@ std::string verdict_words(const MemoryGrowth& growth) {
   return fmt::format("too few samples ({})", format_count(growth.sample_count));
 }
 
+// Memory of a process whose recording shows a leak: other memory of it may hide the growth in its samples.
+bool contains_leak(const MemoryGrowth& growth, const LeakReport& report) {
+  if (growth.memory == GrowingMemory::device || growth.memory == GrowingMemory::host) return false;
+  if (growth.memory == GrowingMemory::allocated) return false;  // the leak was found in it
+  const std::int64_t pid = report.state.processes.at(growth.process).pid;
+  return std::ranges::any_of(report.by_stack, [&](const RecordedLeaks& of) {
+    return of.leaks.verdict == LeakVerdict::leak && report.recorded[of.process].recording.pid == pid;
+  });
+}
+
+std::string verdict_words(const MemoryGrowth& growth, const LeakReport& report) {
+  const bool is_hidden = growth.verdict == GrowthVerdict::none && contains_leak(growth, report);
+  return is_hidden ? "contains the leak above" : verdict_words(growth);
+}
+
 std::string step_rate_text(const std::optional<double>& bytes_per_step) {
   return bytes_per_step ? rate_text(*bytes_per_step) : "n/a";
 }
@@ -349,7 +364,8 @@ std::string to_text(const LeakReport& report, const Terminal& terminal) {
     Columns columns({"growth", "first", "last", "peak", "verdict", "memory"});
     for (const MemoryGrowth& growth : report.growths) {
       columns.add({growth_rate_text(growth), format_bytes(growth.first_bytes), format_bytes(growth.last_bytes),
-                   format_bytes(growth.peak_bytes), verdict_words(growth), shown(growing_memory_text(growth, report))});
+                   format_bytes(growth.peak_bytes), verdict_words(growth, report),
+                   shown(growing_memory_text(growth, report))});
     }
     text += columns.text(terminal, 2);
   }

@@ -56,7 +56,17 @@ TEST(WatchText, WhatRecordingsShowComesBeforeWhatSamplesShow) {
   LeakObject& leak = leaks.leaks.objects.emplace_back();
   leak.mistake = {UsualMistake::losses_with_graph, Confidence::exact, "__main__.losses"};
   leak.growth.bytes_per_step.value = 4096;
+  report.state.processes.emplace_back().pid = 7;
+  report.state.processes.emplace_back().pid = 8;
+  for (const std::size_t process : {0U, 1U}) {
+    MemoryGrowth& growth = report.growths.emplace_back();
+    growth.memory = GrowingMemory::process_host;
+    growth.process = process;
+    growth.verdict = GrowthVerdict::none;
+  }
   const std::string text = to_text(report, {});
+  EXPECT_NE(text.find("contains the leak above  RSS of process 7"), std::string::npos) << text;
+  EXPECT_NE(text.find("no lasting growth  RSS of process 8"), std::string::npos) << text;
   EXPECT_TRUE(
       text.starts_with("Process 7 (python train.py)\n"
                        "Leak: 1 call site grows by 4.0 KiB per step\n"
