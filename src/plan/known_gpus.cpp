@@ -3,7 +3,7 @@
 namespace tidemark {
 namespace {
 
-// Total memory as reported by the driver: for the H200 measured with driver 580; for the others as printed by
+// Total memory as reported by the driver: for the H200 and the H100 measured with driver 580; for the others as printed by
 // deviceQuery or torch.cuda.get_device_properties() in public reports, with the driver's version of CUDA. Drivers
 // differ by up to 1%; PyTorch's out-of-memory errors contain the same figure as "total capacity". Multiprocessors,
 // caches and buses: the same reports and NVIDIA's white papers of the architectures.
@@ -98,11 +98,13 @@ memory_bus_bits = 5120
 
 [H100-80GB]
 name = NVIDIA H100 80GB HBM3
-memory = 85017755648  # 13.0; 85028896768 with 12.8, 85045477376 with 12.7
+memory = 85017493504  # 13.0 with driver 580.159; 85028896768 with 12.8, 85045477376 with 12.7
+context = 648871936
 compute_capability = 9.0
 multiprocessors = 132
 l2_cache = 50MiB
 memory_bus_bits = 5120
+measured = yes
 
 [H100-PCIe]
 name = NVIDIA H100 PCIe
