@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -13,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tidemark import DistributedMemoryMonitor
+from tidemark import DistributedMemoryMonitor, job_command, job_report
 from tidemark._errors import TidemarkError
 
 
@@ -70,6 +71,36 @@ def is_running(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
+
+
+def test_a_master_is_asked_for_its_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tools = Path(sys.executable).parent  # where the Python tools have the server
+    monkeypatch.setenv("PATH", f"{tools}:{os.environ['PATH']}")
+    if shutil.which("nats-server") is None:
+        pytest.skip("nats-server is not installed")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    state = tmp_path / "job"
+    with pytest.raises(TidemarkError, match="key is missing"):
+        job_report("train", port=port, state=state)
+    with DistributedMemoryMonitor(role="master", port=port, job="train", node="here", state=state) as master:
+        deadline = time.monotonic() + 60
+        while True:
+            assert master.monitoring
+            try:
+                report = job_report("train", port=port, state=state)
+                if report["nodes"]:
+                    break
+            except TidemarkError:
+                pass  # the server starts
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        assert report["job"]["name"] == "train"
+        assert [node["node"] for node in report["nodes"]] == ["here"]
+        answer = job_command("record dump", ranks=[0], job="train", port=port, state=state)
+        assert (answer["state"], answer["ranks"]) == ("refused", [])
+        with pytest.raises(TidemarkError, match="record"):
+            job_command("explode", job="train", port=port, state=state)
 
 
 def test_a_taken_port_is_said(tmp_path: Path) -> None:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 #: Public name -> the module that defines it.
 EXPORTS: dict[str, str] = {
     "DistributedMemoryMonitor": "tidemark.job_monitor",
+    "job_command": "tidemark.job_monitor",
+    "job_report": "tidemark.job_monitor",
     "FragmentationAnalyzer": "tidemark.monitors",
     "GPUMemoryProfiler": "tidemark.events",
     "GradientMonitor": "tidemark.model_analysis.gradients",
@@ -103,6 +105,8 @@ if TYPE_CHECKING:  # `from tidemark.module import name as name`, one line for ea
     from tidemark.debugger.training_profiler import memory_profiled_training as memory_profiled_training
     from tidemark.events import GPUMemoryProfiler as GPUMemoryProfiler
     from tidemark.job_monitor import DistributedMemoryMonitor as DistributedMemoryMonitor
+    from tidemark.job_monitor import job_command as job_command
+    from tidemark.job_monitor import job_report as job_report
     from tidemark.loading import OptimizedDataLoader as OptimizedDataLoader
     from tidemark.loading import PrefetchLoader as PrefetchLoader
     from tidemark.memory_manager import MemoryManager as MemoryManager

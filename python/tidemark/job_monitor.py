@@ -1,4 +1,4 @@
-"""A job on several machines while it runs: the report of ``tidemark distributed``, from inside a program."""
+"""A job on several machines while it runs: the report of ``tidemark distributed``, from inside a program or beside it."""
 
 from __future__ import annotations
 
@@ -21,6 +21,47 @@ from tidemark._program import find_program
 PathLike = Union[str, "os.PathLike[str]"]
 
 _PATIENCE = 30.0  # seconds for a report
+
+_MISUSE = 2  # exit code of the program for options and connections that do not work
+
+
+def job_report(job: str | None = None, **connection: Any) -> dict[str, Any]:
+    """Ask the master of a job for its report now: ``tidemark job --format json``.
+
+    ``connection``: how to reach the master, as options of ``tidemark job``: ``master_host``, ``port``, ``state``,
+    ``token_file``, ``nats``, ``creds``. Without them, it is found by the job's folder. Raises TidemarkError if the master does
+    not answer.
+    """
+    return _ask_master(job, connection)
+
+
+def job_command(command: str, ranks: Sequence[int] = (), job: str | None = None, **connection: Any) -> dict[str, Any]:
+    """Give all ranks of a job, or these, a command: ``"record dump"``. All of them do it, or none begins.
+
+    Returns what each rank answered: the JSON of ``tidemark job --command``, whose ``state`` is ``"done"``, ``"refused"`` or
+    ``"failed"``. ``connection``: as of job_report(). Raises TidemarkError if the master does not answer.
+    """
+    options: dict[str, Any] = {"command": command}
+    if ranks:
+        options["ranks"] = ",".join(map(str, ranks))
+    return _ask_master(job, {**options, **connection})
+
+
+def _ask_master(job: str | None, options: dict[str, Any]) -> dict[str, Any]:
+    arguments = [find_program(), "job", "--format", "json"]
+    for name, value in {"job": job, **options}.items():
+        if value is not None:
+            arguments += ["--" + name.replace("_", "-"), str(value)]
+    ended = subprocess.run(arguments, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    if ended.returncode >= _MISUSE or ended.returncode < 0:
+        raise TidemarkError(_last_message(ended.stderr.decode(errors="replace"), "tidemark job has failed"))
+    answer: dict[str, Any] = json.loads(ended.stdout)
+    return answer
+
+
+def _last_message(said: str, otherwise: str) -> str:
+    lines = said.strip().splitlines()
+    return lines[-1].removeprefix("tidemark: ") if lines else otherwise
 
 
 class DistributedMemoryMonitor:
@@ -157,9 +198,8 @@ class DistributedMemoryMonitor:
         return None
 
     def _failed(self) -> TidemarkError:
-        said = self._errors.read_text(errors="replace").strip() if self._folder is not None else ""
-        last = said.splitlines()[-1].removeprefix("tidemark: ") if said else "tidemark distributed has ended"
-        return TidemarkError(last)
+        said = self._errors.read_text(errors="replace") if self._folder is not None else ""
+        return TidemarkError(_last_message(said, "tidemark distributed has ended"))
 
     def _remove_folder(self) -> None:
         if self._folder is not None:
