@@ -69,7 +69,14 @@ std::string batch_text(const BatchArgument& batch, std::uint64_t value) {
 // The largest of value/2, value/4, ... that fits. Memory is taken to grow linearly with the batch: two trials say which
 // fraction to plan next.
 std::optional<PlannedChange> smaller_batch(const ChangeSearch& search, const MeasureTrial& measure) {
-  const auto batch = find_batch_argument(search.trial.command);
+  std::vector<std::string> command = search.trial.command;
+  auto batch = find_batch_argument(command);
+  if (!batch) {
+    const auto by_default = find_batch_default(search.source);
+    if (!by_default) return std::nullopt;
+    command.insert(command.end(), {by_default->name, std::to_string(by_default->value)});
+    batch = find_batch_argument(command);
+  }
   if (!batch) return std::nullopt;
   double larger_value = static_cast<double>(batch->value);
   double larger_need = static_cast<double>(search.need_bytes);
@@ -77,7 +84,7 @@ std::optional<PlannedChange> smaller_batch(const ChangeSearch& search, const Mea
   std::uint64_t value = batch->value / 2;
   for (std::size_t trials = 0; trials < kMaxBatchTrials && value != 0; ++trials) {
     TrialRequest trial = search.trial;
-    trial.command = with_batch(trial.command, *batch, value);
+    trial.command = with_batch(command, *batch, value);
     const auto need = measure(trial, batch_text(*batch, value));
     if (!need) return std::nullopt;
     if (*need <= search.memory_bytes) {
@@ -177,6 +184,31 @@ std::optional<BatchArgument> find_batch_argument(const std::vector<std::string>&
       consider(word.substr(0, equals), index, equals + 1);
     } else if (word.starts_with('-') && index + 1 < command.size()) {
       consider(word, index + 1, 0);
+    }
+  }
+  return best;
+}
+
+std::optional<BatchDefault> find_batch_default(std::string_view source) {
+  constexpr std::string_view kDefault = "default=";
+  std::optional<BatchDefault> best;
+  std::size_t best_rank = kBatchNames.size();
+  for (std::size_t at = source.find("add_argument("); at != source.npos; at = source.find("add_argument(", at + 1)) {
+    const std::string_view call = source.substr(at, std::min(source.find(')', at), source.size()) - at);
+    const std::size_t place = call.find(kDefault);
+    if (place == call.npos) continue;
+    const std::string_view digits = call.substr(place + kDefault.size());
+    const std::size_t length = std::min(digits.find_first_not_of("0123456789"), digits.size());
+    const auto value = parse_number<std::uint64_t>(digits.substr(0, length));
+    if (!value || *value < 2) continue;
+    for (std::size_t dash = call.find("--"); dash != call.npos; dash = call.find("--", dash + 2)) {
+      const std::size_t end = call.find_first_of("\"' ,)=", dash);
+      if (end == call.npos) break;
+      const std::string_view name = call.substr(dash, end - dash);
+      const std::size_t rank = rank_of_name(name);
+      if (rank >= best_rank) continue;
+      best_rank = rank;
+      best = {std::string(name), *value};
     }
   }
   return best;

@@ -28,6 +28,14 @@ struct BatchArgument {
 /// (`--per_device_train_batch_size`, `--micro-batch-size`) is returned.
 [[nodiscard]] std::optional<BatchArgument> find_batch_argument(const std::vector<std::string>& command);
 
+/// The option of a script that sets the batch size, and its default value, as in `add_argument("--batch-size",
+/// type=int, default=64)`. std::nullopt if its `source` has none.
+struct BatchDefault {
+  std::string name;
+  std::uint64_t value = 0;
+};
+[[nodiscard]] std::optional<BatchDefault> find_batch_default(std::string_view source);
+
 /// The option of a script that switches activation checkpointing on: the first name of an option in its `source` that
 /// is about checkpointing gradients or activations, or that of Hugging Face's TrainingArguments. std::nullopt if there
 /// is none, or if `command` has it already.

@@ -256,6 +256,12 @@ std::string to_text(const Explanation& explanation, const Terminal& terminal) {
     return text +
            next_command("tidemark plan -- " + *program, "finds what it needs, and changes that make it fit", terminal);
   }
+  if (program && batch_comes_first(failure)) {
+    const std::string& planned = explanation.recording.simulated_gpu;
+    const std::string gpu = planned.empty() ? "" : "--gpu " + shell_word(planned) + " ";
+    return text + next_command("tidemark plan " + gpu + "-- " + *program, "plans smaller batches, and other changes",
+                               terminal);
+  }
   if (!failure.advice.empty() && !terminal.all) {
     return text + next_text(explanation.recording, "explain --all", "all fixes with their checks, and all call sites",
                             terminal);

@@ -139,7 +139,8 @@ bool knows_whole_step(const OomFailure& failure) {
   return failure.step_count > 1 && !in_evaluation;
 }
 
-// In a first step without a mistake, a change of one call site lets this request pass, and a later one fails.
+}  // namespace
+
 bool batch_comes_first(const OomFailure& failure) {
   const bool mistake =
       std::ranges::any_of(failure.advice, [](const OomAdvice& advice) { return is_kept_by_mistake(advice.kind); });
@@ -147,8 +148,6 @@ bool batch_comes_first(const OomFailure& failure) {
       std::ranges::any_of(failure.fixes, [](const OomFix& fix) { return fix.kind == OomFixKind::stop_leak; });
   return !knows_whole_step(failure) && !mistake && !leak && failure.cause == OomCause::demand;
 }
-
-}  // namespace
 
 std::vector<RankedFix> ranked_fixes(const OomFailure& failure) {
   std::vector<RankedFix> fixes;

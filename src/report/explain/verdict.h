@@ -41,6 +41,9 @@ struct RankedFix {
 /// "Fixes that would have been enough:". If no training step was complete before the failure, later requests may fail
 /// too, and the title says so.
 [[nodiscard]] std::string fixes_title(const OomFailure& failure, std::size_t count);
+/// Whether a smaller batch is the fix: in a first step without a mistake, a change of one call site lets this request
+/// pass, and a later one fails.
+[[nodiscard]] bool batch_comes_first(const OomFailure& failure);
 /// At most three: changes of the program that would have been enough, what saves most first, then those of settings,
 /// limits and the request.
 [[nodiscard]] std::vector<RankedFix> ranked_fixes(const OomFailure& failure);

@@ -37,6 +37,19 @@ TEST(FindBatchArgument, IgnoresOtherArguments) {
   EXPECT_EQ(batch_of({"python", "t.py", "--batch-size"}), std::nullopt);
 }
 
+TEST(FindBatchDefault, OfTheOptionThatTheSourceDeclares) {
+  const auto found = find_batch_default(R"(
+p.add_argument("--steps", type=int, default=6)
+p.add_argument("-b", "--batch-size", type=int, default=1024, metavar="N"); p.add_argument("--eval-batch", default=4))");
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->name, "--batch-size");
+  EXPECT_EQ(found->value, 1024U);
+  EXPECT_FALSE(find_batch_default(R"(p.add_argument("--batch-size", type=int, default=1))"));
+  EXPECT_FALSE(find_batch_default(R"(p.add_argument("--batch-size", type=int))"));
+  EXPECT_FALSE(find_batch_default(R"(p.add_argument("--batch-dir", default="8"))"));
+  EXPECT_FALSE(find_batch_default("p.add_argument(\"--batch-size\", default="));
+}
+
 TEST(FindCheckpointingOption, ThatTheSourceContains) {
   const Words command = {"python", "t.py"};
   EXPECT_EQ(find_checkpointing_option(command, R"(p.add_argument("--grad-checkpointing", action="store_true"))"),
