@@ -1,14 +1,15 @@
 // cuDNN.
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "phantom/gpu/abi.h"
 #include "phantom/gpu/driver_memory.h"
 #include "phantom/gpu/profile.h"
 #include "phantom/gpu/usage.h"
 #include "phantom/libraries/convolution.h"
+#include "phantom/libraries/tensor_descriptor.h"
 
 namespace tidemark::phantom {
 
@@ -65,11 +66,6 @@ constexpr int kBatchNormalizationSpatial = 1;            // CUDNN_BATCHNORM_SPAT
 constexpr int kBatchNormalizationSpatialPersistent = 2;  // CUDNN_BATCHNORM_SPATIAL_PERSISTENT
 
 constexpr std::size_t kImageSizes = 4;
-
-struct TensorDescriptor {
-  int type = 0;            // cudnnDataType_t
-  std::vector<int> sizes;  // batch, channels, and image sizes
-};
 
 void count_batch_normalization(std::string what) {
   count_estimate(Estimate::cudnn_workspace, what.insert(0, "batch normalization "));
@@ -137,6 +133,19 @@ TIDEMARK_PHANTOM_API int cudnnSetTensorNdDescriptor(TensorDescriptor* descriptor
                                                     const int*) {
   descriptor->type = type;
   descriptor->sizes.assign(sizes, sizes + count);
+  return 0;
+}
+// Strides of a contiguous tensor: PyTorch ignores them.
+TIDEMARK_PHANTOM_API int cudnnGetTensorNdDescriptor(const TensorDescriptor* descriptor, int requested, int* type,
+                                                    int* count, int* sizes, int* strides) {
+  *type = descriptor->type;
+  *count = static_cast<int>(descriptor->sizes.size());
+  std::copy_n(descriptor->sizes.begin(), std::min(requested, *count), sizes);
+  int stride = 1;
+  for (int size = *count - 1; size >= 0; --size) {
+    if (size < requested) strides[size] = stride;
+    stride *= descriptor->sizes[static_cast<std::size_t>(size)];
+  }
   return 0;
 }
 
