@@ -348,6 +348,7 @@ std::string add_usage(PlanFacts& facts, const PhantomRun& phantom) {
   facts.cudnn_estimates = estimates(phantom::Estimate::cudnn_workspace);
   facts.cusolver_estimates = estimates(phantom::Estimate::cusolver_workspace);
   facts.cufft_estimates = estimates(phantom::Estimate::cufft_workspace);
+  facts.cusparse_estimates = estimates(phantom::Estimate::cusparse_workspace);
   facts.kernel_estimates = estimates(phantom::Estimate::kernel);
   facts.unanswered = std::move(usage.unanswered);
   for (const PhantomProcess& process : usage.processes) {

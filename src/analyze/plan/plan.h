@@ -53,6 +53,7 @@ struct PlanFacts {
   std::uint64_t cudnn_estimates = 0;     ///< number of cuDNN operations with an estimated workspace
   std::uint64_t cusolver_estimates = 0;  ///< the same of cuSOLVER
   std::uint64_t cufft_estimates = 0;     ///< the same of cuFFT
+  std::uint64_t cusparse_estimates = 0;  ///< the same of cuSPARSE, and results of unknown size
   std::uint64_t kernel_estimates = 0;    ///< number of kernels without known machine code for this GPU
   std::uint64_t idle_optimizers = 0;     ///< number of optimizers without a step, although they have parameters on a
                                          ///< GPU

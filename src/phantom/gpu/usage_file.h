@@ -11,8 +11,8 @@
 namespace tidemark::phantom {
 
 /// The kind of an estimate.
-enum class Estimate : std::uint8_t { cudnn_workspace, cusolver_workspace, cufft_workspace, kernel };
-inline constexpr std::size_t kEstimates = 4;
+enum class Estimate : std::uint8_t { cudnn_workspace, cusolver_workspace, cufft_workspace, cusparse_workspace, kernel };
+inline constexpr std::size_t kEstimates = 5;
 
 /// Device memory that a library took itself, without PyTorch's allocator.
 struct LibraryMemory {
@@ -24,7 +24,7 @@ struct LibraryMemory {
 
 /// The file `usage.PID`. All counts start at 0.
 struct UsageFile {
-  static constexpr std::uint32_t kMagic = 0x55746d33;
+  static constexpr std::uint32_t kMagic = 0x55746d34;
   static constexpr std::size_t kNameBytes = 60;
   static constexpr std::size_t kMaxNames = 256;
   static constexpr std::size_t kMaxLibraries = 32;

@@ -36,6 +36,13 @@ std::string description(const RecurrentNetwork& network) {
          std::to_string(network.hidden) + ", " + std::to_string(network.layers) + ")";
 }
 
+// Of networks whose weights stay on the multiprocessors, short batches take up to some MiB more by an unknown rule.
+bool is_measured(const RecurrentNetwork& network, const SequenceBatch& batch, bool training) {
+  constexpr std::uint64_t kShortest = 256;
+  if (network.algorithm == RecurrentAlgorithm::persistent) return training && batch.tokens > kShortest;
+  return network.algorithm != RecurrentAlgorithm::dynamic;
+}
+
 // Places of a matrix or a bias, as cuDNN describes them.
 void describe(const RecurrentNetwork& network, const WeightPlace& place, TensorDescriptor* descriptor) {
   descriptor->type = network.type;
@@ -152,12 +159,10 @@ TIDEMARK_PHANTOM_API int cudnnGetRNNTempSpaceSizes(Handle, const RecurrentDescri
                                                    const SequenceBatch* batch, std::size_t* workspace,
                                                    std::size_t* reserve) {
   const RecurrentNetwork& network = descriptor->network;
-  const bool persistent =
-      network.algorithm == RecurrentAlgorithm::persistent || network.algorithm == RecurrentAlgorithm::dynamic;
-  if (!descriptor->measured || persistent || !is_measured_cudnn())
+  const bool training = mode == kTraining;
+  if (!descriptor->measured || !is_measured(network, *batch, training) || !is_measured_cudnn())
     count_estimate(Estimate::cudnn_workspace,
                    description(network) + ", batch size " + std::to_string(batch->sequences));
-  const bool training = mode == kTraining;
   if (workspace != nullptr)
     *workspace = training ? training_workspace(network, *batch) : inference_workspace(network, *batch);
   if (reserve != nullptr) *reserve = training ? reserve_bytes(network, *batch) : 0;

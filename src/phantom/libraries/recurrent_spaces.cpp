@@ -69,9 +69,9 @@ Elements elements_of(const RecurrentNetwork& network, const SequenceBatch& batch
           .output_states = network.layers * batch.sequences * network.outputs};
 }
 
-// For cells in 16-bit floating point with eight bits of exponent cuDNN takes the standard sizes.
-bool is_small(const RecurrentNetwork& network) {
-  return network.algorithm == RecurrentAlgorithm::small && network.type != type_named("bfloat16");
+// Whether the weights stay on the multiprocessors; cuDNN does so in no bfloat16.
+bool is_persistent(const RecurrentNetwork& network) {
+  return network.algorithm != RecurrentAlgorithm::standard && network.type != type_named("bfloat16");
 }
 
 // Tokens in the first steps: at most this many.
@@ -85,7 +85,7 @@ std::uint64_t steps_between_layers(const RecurrentNetwork& network, const Sequen
     std::uint64_t sequences;  // at most
     std::uint64_t steps;
   };
-  constexpr Block kBlocks[] = {{2, 32}, {8, 16}, {16, 8}, {96, 4}};
+  constexpr Block kBlocks[] = {{1, 32}, {8, 16}, {16, 8}, {96, 4}};
   constexpr std::uint64_t kFewest = 2;
   constexpr std::uint64_t kManySteps = 128;
   constexpr std::uint64_t kOfManySteps = 8;
@@ -124,7 +124,7 @@ std::uint64_t forward_workspace(const RecurrentNetwork& network, const SequenceB
   const bool lstm = network.cell == Cell::lstm;
   Buffers buffers = common_buffers(network, batch);
   add_unpadded(buffers, network, elements, 1);
-  if (is_small(network)) {
+  if (is_persistent(network)) {
     buffers.add(elements.hidden, {4 * gates, network.directions() * gates});
     if (network.bidirectional)
       buffers.add(elements.hidden, {4});
@@ -137,12 +137,12 @@ std::uint64_t forward_workspace(const RecurrentNetwork& network, const SequenceB
     if (network.dropout) buffers.add(elements.hidden);
   }
   if (network.projection()) buffers.add(network.directions() * elements.hidden);
-  if (network.bidirectional && is_small(network))
+  if (network.bidirectional && is_persistent(network))
     lstm ? buffers.add(elements.states, {4, 4, 2}) : buffers.add(elements.states, {4, 2});
   else if (network.bidirectional)
     lstm ? buffers.add(elements.states, {8, 4, 4})
          : buffers.add(elements.states, {gates == 3 ? 6U : 4U, gates == 3 ? 4U : 2U});
-  else if (is_small(network))
+  else if (is_persistent(network))
     lstm ? buffers.add(elements.states, {2, 2}) : buffers.add(elements.states, {2});
   else
     lstm ? buffers.add(elements.states, {4, 2}) : buffers.add(elements.states, {gates});
@@ -156,10 +156,10 @@ std::uint64_t backward_workspace(const RecurrentNetwork& network, const Sequence
   const bool one_layer = network.layers == 1;
   Buffers buffers = common_buffers(network, batch);
   add_unpadded(buffers, network, elements, 2);
-  if (is_small(network)) buffers.add(elements.hidden, {8, lstm ? 4U : network.cell == Cell::gru ? 6U : 1U});
+  if (is_persistent(network)) buffers.add(elements.hidden, {8, lstm ? 4U : network.cell == Cell::gru ? 6U : 1U});
   if (network.projection()) buffers.add(network.directions() * elements.hidden);
   const std::uint64_t widest = std::max(elements.inputs, elements.hidden);
-  if (network.bidirectional || is_small(network)) {
+  if (network.bidirectional || is_persistent(network)) {
     buffers.add(network.directions() * elements.hidden, {one_layer ? 1U : 2U});
     buffers.add(widest, {network.bidirectional ? 4U : 1U});
   } else {
@@ -169,7 +169,7 @@ std::uint64_t backward_workspace(const RecurrentNetwork& network, const Sequence
   }
   if (network.bidirectional)
     lstm ? buffers.add(elements.states, {4, 4, 2}) : buffers.add(elements.states, {4, 2});
-  else if (is_small(network))
+  else if (is_persistent(network))
     lstm ? buffers.add(elements.states, {2, 2}) : buffers.add(elements.states, {2});
   else
     lstm ? buffers.add(elements.states, {2, 1}) : buffers.add(elements.states);

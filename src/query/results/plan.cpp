@@ -66,6 +66,7 @@ void describe(Visitor& v, const Plan& plan) {
   v.field("cudnn_estimate_count", facts.cudnn_estimates, "operations whose workspace was estimated, as the next two");
   v.field("cusolver_estimate_count", facts.cusolver_estimates);
   v.field("cufft_estimate_count", facts.cufft_estimates);
+  v.field("cusparse_estimate_count", facts.cusparse_estimates);
   v.field("kernel_estimate_count", facts.kernel_estimates, "kernels whose machine code for this GPU is not known");
   v.field("idle_optimizer_count", facts.idle_optimizers,
           "that made no step though they have parameters of their own on a GPU");

@@ -139,8 +139,10 @@ std::vector<std::string> uncertainties(const Plan& plan) {
                     "depend on them, a real run differs.",
                     facts.reads == 1 ? "once" : format_count(facts.reads) + " times"));
   }
-  const std::pair<std::uint64_t, const char*> workspaces[] = {
-      {facts.cudnn_estimates, "cuDNN"}, {facts.cusolver_estimates, "cuSOLVER"}, {facts.cufft_estimates, "cuFFT"}};
+  const std::pair<std::uint64_t, const char*> workspaces[] = {{facts.cudnn_estimates, "cuDNN"},
+                                                              {facts.cusolver_estimates, "cuSOLVER"},
+                                                              {facts.cufft_estimates, "cuFFT"},
+                                                              {facts.cusparse_estimates, "cuSPARSE"}};
   for (const auto& [count, library] : workspaces) {
     if (count == 0) continue;
     found.push_back(fmt::format("{} of {} {} estimated, not measured.",
