@@ -1871,6 +1871,7 @@ export interface Plan {
   cudnn_estimate_count: number;
   cusolver_estimate_count: number;
   cufft_estimate_count: number;
+  cusparse_estimate_count: number;
   /** kernels whose machine code for this GPU is not known */
   kernel_estimate_count: number;
   /** that made no step though they have parameters of their own on a GPU */
