@@ -30,7 +30,7 @@ LIBRARIES = {
     "cuLink": "driver: linking of machine code at run time",
     "cublas": "cuBLAS: copies of matrices, choice of algorithms by hand",
     "cuda": "runtime: conditional nodes of graphs, libraries of kernels",
-    "cudnn": "cuDNN: convolutions without its backend API (`TORCH_CUDNN_V8_API_DISABLED=1`), `ctc_loss` of int32 labels",
+    "cudnn": "cuDNN: convolutions without its backend API (`TORCH_CUDNN_V8_API_DISABLED=1`)",
     "cusparseLt": "cuSPARSELt: `torch.sparse.to_sparse_semi_structured`",
     "cusparse": "cuSPARSE: triangular solutions of block matrices, sorting",
     "nccl": "NCCL: device communicators, one-sided calls, growth and suspension of communicators",
