@@ -1,7 +1,7 @@
 #include "phantom/libraries/recurrent_spaces.h"
 
 #include <algorithm>
-#include <initializer_list>
+#include <vector>
 
 #include "phantom/libraries/convolution.h"
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kBuffer = 32;               // buffers are whole multiples
 constexpr std::uint64_t kHead = 256;                // of each space
-constexpr std::uint64_t kStreamBytes = 8ULL << 20;  // cuBLAS's workspace of a layer and direction
+constexpr std::uint64_t kStreamBytes = 8ULL << 20;  // for each layer and direction
 constexpr std::uint64_t kLongest = 256;             // steps whose products one buffer holds, with one direction
 
 std::uint64_t round_up(std::uint64_t bytes, std::uint64_t step) {
@@ -31,14 +31,16 @@ std::uint64_t matrix_elements(const RecurrentNetwork& network) {
   return elements;
 }
 
+using Multiples = std::vector<std::uint64_t>;
+
 // Adds up buffers.
 class Buffers {
  public:
   explicit Buffers(const RecurrentNetwork& network) : element_bytes_(element_bytes(network.type)) {}
 
-  /// For each factor, a buffer of so many times `elements`.
-  void add(std::uint64_t elements, std::initializer_list<std::uint64_t> factors = {1}) {
-    for (const std::uint64_t factor : factors) bytes_ += round_up(factor * elements * element_bytes_, kBuffer);
+  /// A buffer of so many times `elements` for each of `multiples`.
+  void add(std::uint64_t elements, const Multiples& multiples = {1}) {
+    for (const std::uint64_t multiple : multiples) bytes_ += round_up(multiple * elements * element_bytes_, kBuffer);
   }
   /// Several buffers of the same size.
   void add_each(std::uint64_t buffers, std::uint64_t elements) {
@@ -69,7 +71,7 @@ Elements elements_of(const RecurrentNetwork& network, const SequenceBatch& batch
           .output_states = network.layers * batch.sequences * network.outputs};
 }
 
-// Whether the weights stay on the multiprocessors; cuDNN does so in no bfloat16.
+// Whether the weights stay on the multiprocessors. In bfloat16 cuDNN takes the standard sizes.
 bool is_persistent(const RecurrentNetwork& network) {
   return network.algorithm != RecurrentAlgorithm::standard && network.type != type_named("bfloat16");
 }
@@ -117,11 +119,28 @@ void add_unpadded(Buffers& buffers, const RecurrentNetwork& network, const Eleme
   if (network.cell == Cell::lstm) buffers.add_each(2 * copies, network.directions() * elements.states);
 }
 
+// The buffers of states: how many times those of one direction each has.
+Multiples forward_states(const RecurrentNetwork& network) {
+  const bool lstm = network.cell == Cell::lstm;
+  if (is_persistent(network)) {
+    if (network.bidirectional) return lstm ? Multiples{4, 4, 2} : Multiples{4, 2};
+    return lstm ? Multiples{2, 2} : Multiples{2};
+  }
+  if (!network.bidirectional) return lstm ? Multiples{4, 2} : Multiples{network.gates()};
+  if (lstm) return {8, 4, 4};
+  return network.cell == Cell::gru ? Multiples{6, 4} : Multiples{4, 2};
+}
+Multiples backward_states(const RecurrentNetwork& network) {
+  const bool lstm = network.cell == Cell::lstm;
+  if (network.bidirectional) return lstm ? Multiples{4, 4, 2} : Multiples{4, 2};
+  if (is_persistent(network)) return lstm ? Multiples{2, 2} : Multiples{2};
+  return lstm ? Multiples{2, 1} : Multiples{1};
+}
+
 // What computes the outputs from the inputs.
 std::uint64_t forward_workspace(const RecurrentNetwork& network, const SequenceBatch& batch) {
   const Elements elements = elements_of(network, batch);
   const std::uint64_t gates = network.gates();
-  const bool lstm = network.cell == Cell::lstm;
   Buffers buffers = common_buffers(network, batch);
   add_unpadded(buffers, network, elements, 1);
   if (is_persistent(network)) {
@@ -137,15 +156,7 @@ std::uint64_t forward_workspace(const RecurrentNetwork& network, const SequenceB
     if (network.dropout) buffers.add(elements.hidden);
   }
   if (network.projection()) buffers.add(network.directions() * elements.hidden);
-  if (network.bidirectional && is_persistent(network))
-    lstm ? buffers.add(elements.states, {4, 4, 2}) : buffers.add(elements.states, {4, 2});
-  else if (network.bidirectional)
-    lstm ? buffers.add(elements.states, {8, 4, 4})
-         : buffers.add(elements.states, {gates == 3 ? 6U : 4U, gates == 3 ? 4U : 2U});
-  else if (is_persistent(network))
-    lstm ? buffers.add(elements.states, {2, 2}) : buffers.add(elements.states, {2});
-  else
-    lstm ? buffers.add(elements.states, {4, 2}) : buffers.add(elements.states, {gates});
+  buffers.add(elements.states, forward_states(network));
   return buffers.bytes();
 }
 
@@ -167,12 +178,7 @@ std::uint64_t backward_workspace(const RecurrentNetwork& network, const Sequence
     buffers.add(first_tokens(batch, std::min(steps, batch.steps)) * network.hidden);
     buffers.add(widest);
   }
-  if (network.bidirectional)
-    lstm ? buffers.add(elements.states, {4, 4, 2}) : buffers.add(elements.states, {4, 2});
-  else if (is_persistent(network))
-    lstm ? buffers.add(elements.states, {2, 2}) : buffers.add(elements.states, {2});
-  else
-    lstm ? buffers.add(elements.states, {2, 1}) : buffers.add(elements.states);
+  buffers.add(elements.states, backward_states(network));
   return buffers.bytes();
 }
 
