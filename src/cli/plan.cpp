@@ -484,14 +484,14 @@ int run(PlanOptions& options, const CommandLine& app) {
     return conclude(planned, options.format, [&](const Plan& plan) -> std::optional<PlanNeed> {
       if (options.steps != 0) return find_need(plan, {{options.gpu, words, command}, memory, options.ranks});
       // A program that runs to its end would write its files once more.
-      std::string again = "tidemark plan --gpu " + shell_word(options.gpu) + " --memory 4TiB";
+      std::string again = "tidemark plan --gpu " + shell_argument(options.gpu) + " --memory 4TiB";
       for (const std::string& word : words) {  // "--steps=0"
         const std::size_t value = word.find('=');
         again += " " + word.substr(0, value);
-        if (value != word.npos) again += "=" + shell_word(word.substr(value + 1));
+        if (value != word.npos) again += "=" + shell_argument(word.substr(value + 1));
       }
       again += " --";
-      for (const std::string& word : command) again += " " + shell_word(word);
+      for (const std::string& word : command) again += " " + shell_argument(word);
       say_printable("it does not fit; to see what it needs: " + again);
       return std::nullopt;
     });

@@ -54,7 +54,10 @@ bool MachineMonitor::update() {
   if (readings.empty()) return false;
   process_risks_.add(builder_.state());  // process lists arrive at most once a second
   process_risks_.assess(builder_.state(), scripted_.has_value());
-  if (risks_.assess(builder_.state(), scripted_.has_value())) changes_ = notifier_.observe(builder_.state());
+  if (risks_.assess(builder_.state(), scripted_.has_value())) {
+    raise_risks_by_processes(builder_.state());
+    changes_ = notifier_.observe(builder_.state());
+  }
   return true;
 }
 

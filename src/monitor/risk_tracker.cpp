@@ -139,4 +139,22 @@ void ProcessRisks::assess(MachineState& state, bool now) {
   pace_.done(time, cost, cost);
 }
 
+void raise_risks_by_processes(MachineState& state) {
+  const auto raise = [](RiskAssessment& memory, const std::optional<ProcessRisk>& process) {
+    if (!process || process->risk.level <= memory.level) return;
+    const RiskAssessment whole = memory;
+    memory = process->risk;
+    memory.used_bytes = whole.used_bytes;
+    memory.used_percent = whole.used_percent;
+  };
+  for (const WatchedProcess& process : state.processes) {
+    if (process.ended) continue;
+    for (const ProcessOnDevice& on : process.devices) {
+      WatchedDevice& device = state.devices.at(on.device);
+      if (on.held && device.lost.empty() && device.assessed_at_ns) raise(device.risk, on.risk);
+    }
+    if (state.host.assessed_at_ns) raise(state.host.risk, process.risk);
+  }
+}
+
 }  // namespace tidemark

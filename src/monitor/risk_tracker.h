@@ -74,4 +74,8 @@ class ProcessRisks {
   Pace pace_{std::chrono::seconds(1), 500};
 };
 
+/// A memory runs out when one of its processes does, although others that end or shrink may hide it: the risk of each
+/// device and of the host becomes that of its worst process, if that is worse.
+void raise_risks_by_processes(MachineState& state);
+
 }  // namespace tidemark

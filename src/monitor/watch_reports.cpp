@@ -135,12 +135,20 @@ void match_mistakes(const ObjectAnswer& answer, const LiveRecording& recording, 
   std::map<std::tuple<LeakObject*, UsualMistake, std::string>, std::uint64_t> bytes;
   std::map<LeakObject*, std::uint64_t> all;
   std::map<LeakObject*, std::uint64_t> native;
+  std::map<LeakObject*, std::uint64_t> in_graphs;
   for (const HeldStorage& storage : answer.storages) {
     LeakObject* leak = leak_of(storage, until_ns, store, leaks);
     if (leak == nullptr) continue;
     all[leak] += storage.bytes;
     if (storage.native) native[leak] += storage.bytes;
-    const MatchedMistake mistake = match_usual_mistake({leak->keeps_graphs, storage.chains, {}, leak->ends_in_scalar});
+    if (storage.native || is_held_by_graph(storage.chains)) in_graphs[leak] += storage.bytes;
+  }
+  for (const HeldStorage& storage : answer.storages) {
+    LeakObject* leak = leak_of(storage, until_ns, store, leaks);
+    if (leak == nullptr) continue;
+    // Where most of it is held by containers themselves, they are what has to be emptied: .detach() would not help.
+    const bool by_graphs = leak->keeps_graphs && 2 * in_graphs[leak] > all[leak];
+    const MatchedMistake mistake = match_usual_mistake({by_graphs, storage.chains, {}, leak->ends_in_scalar});
     if (mistake.confidence == Confidence::exact) bytes[{leak, mistake.mistake, mistake.holder}] += storage.bytes;
   }
   std::map<LeakObject*, std::uint64_t> most;

@@ -117,17 +117,26 @@ void choose_simulation(const Analysis& analysis, bool automatic, const ProgressF
                                       [](const AnalysisOption& option) { return option.name == "simulate"; });
   if (!has_option) return;
   const std::string& how = chosen.word("simulate");
-  if (how == "off" || (how == "auto" && !automatic)) return;
+  if (how == "off") return;
   SimulateOptions what;
   what.search = true;
   what.python = python;
   what.device = chosen.device;
-  what.replayer = how == "model" ? Replayer::model : Replayer::pytorch;
+  // The model is not as exact as PyTorch's own allocator, but takes no time: nothing has to be chosen for it.
+  const bool by_model = how == "model" || (how == "auto" && !automatic);
+  what.replayer = by_model ? Replayer::model : Replayer::pytorch;
   const bool must = how != "auto";
-  chosen.simulate = [what, must, progress, failed](const Store& store,
-                                                   const Symbols& symbols) -> std::optional<Simulation> {
+  chosen.simulate = [what, must, by_model, progress, failed](const Store& store,
+                                                             const Symbols& symbols) -> std::optional<Simulation> {
+    constexpr std::size_t kQuickEvents = 1'000'000;
+    if (!must && by_model && store.live_changes.size() > kQuickEvents) return std::nullopt;
     auto simulation = simulate(store, symbols, what, progress ? progress(store.path, "Replaying") : Progress());
     if (simulation) return std::move(*simulation);
+    if (!must && !by_model && store.live_changes.size() <= kQuickEvents) {
+      SimulateOptions model = what;
+      model.replayer = Replayer::model;
+      if (auto modelled = simulate(store, symbols, model, Progress())) return std::move(*modelled);
+    }
     if (must) failed(simulation.error().message);
     return std::nullopt;
   };

@@ -235,7 +235,8 @@ constexpr std::uint64_t kManySizes = 8;  // with fewer sizes, blocks find a free
 
 class AdviceFinder {
  public:
-  AdviceFinder(const Store& store, std::size_t device, const UnusedMemory& unused) : store_(store), unused_(unused) {
+  AdviceFinder(const Store& store, std::size_t device, const UnusedMemory& unused)
+      : store_(store), device_(device), unused_(unused) {
     const Blocks& blocks = store.blocks;
     for (std::size_t block = 0; block < blocks.count(); ++block) {
       if (blocks.device[block] != device || blocks.size[block] <= pytorch::kSmallSize) continue;
@@ -274,11 +275,17 @@ class AdviceFinder {
     const std::uint64_t different = each.size();
     if (different < kManySizes) return;
     FragmentationAdvice& advice = add(FragmentationAdviceKind::expandable_segments);
+    // They save at most what was reserved beyond the most that was allocated: with pages instead of segments, free
+    // memory of one size serves blocks of all sizes.
+    const DeviceSummary& totals = store_.devices[device_];
+    const std::uint64_t reserved = totals.peak_reserved_bytes.value_or(0);
+    advice.bytes = std::max(advice.bytes, reserved - std::min(reserved, totals.peak_allocated_bytes));
     advice.sizes = different;
     advice.blocks = sizes_.size();
   }
 
   const Store& store_;
+  std::size_t device_;
   const UnusedMemory& unused_;
   std::vector<std::uint64_t> sizes_;  // of blocks in the large pool, ascending
   std::vector<FragmentationAdvice> found_;

@@ -211,6 +211,10 @@ std::string holder_of(std::string_view chain) {
   return std::string(holder);
 }
 
+bool is_held_by_graph(const std::vector<std::string>& chains) {
+  return std::ranges::any_of(chains, [](const std::string& chain) { return chain.find(".grad_fn") != chain.npos; });
+}
+
 MatchedMistake match_usual_mistake(const LeakEvidence& evidence) {
   for (const std::string& chain : evidence.chains) {
     const UsualMistake mistake = mistake_of(chain, evidence.keeps_graphs, evidence.ends_in_scalar);

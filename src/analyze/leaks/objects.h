@@ -131,6 +131,9 @@ struct MatchedMistake {
 [[nodiscard]] std::string holder_of(std::string_view chain);
 
 /// Chains take precedence; the first one that matches decides.
+/// Whether one of a storage's chains goes through an autograd graph.
+[[nodiscard]] bool is_held_by_graph(const std::vector<std::string>& chains);
+
 [[nodiscard]] MatchedMistake match_usual_mistake(const LeakEvidence& evidence);
 
 /// Leaks of one device that grow together.

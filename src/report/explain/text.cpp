@@ -247,20 +247,20 @@ std::string to_text(const Explanation& explanation, const Terminal& terminal) {
   const OomFailure& failure = explanation.failures.front();
   const bool may_leak = !failure.findings.empty() && failure.findings.front().cause == OomCause::leak;
   if (may_leak) return text + next_text(explanation.recording, "leaks", "what leaks", terminal);
-  if (failure.cause == OomCause::fragmentation) {
-    return text + next_text(explanation.recording, "fragmentation", "which blocks keep segments", terminal);
-  }
   const std::optional<std::string> program = pasted_command(explanation.recording);
-  const bool may_plan = program && failure.caching && explanation.recording.simulated_gpu.empty();
-  if (may_plan && ranked_fixes(failure).empty()) {
-    return text +
-           next_command("tidemark plan -- " + *program, "finds what it needs, and changes that make it fit", terminal);
-  }
   if (program && batch_comes_first(failure)) {
     const std::string& planned = explanation.recording.simulated_gpu;
     const std::string gpu = planned.empty() ? "" : "--gpu " + shell_word(planned) + " ";
     return text + next_command("tidemark plan " + gpu + "-- " + *program, "plans smaller batches, and other changes",
                                terminal);
+  }
+  if (failure.cause == OomCause::fragmentation) {
+    return text + next_text(explanation.recording, "fragmentation", "which blocks keep segments", terminal);
+  }
+  const bool may_plan = program && failure.caching && explanation.recording.simulated_gpu.empty();
+  if (may_plan && ranked_fixes(failure).empty()) {
+    return text +
+           next_command("tidemark plan -- " + *program, "finds what it needs, and changes that make it fit", terminal);
   }
   if (!failure.advice.empty() && !terminal.all) {
     return text + next_text(explanation.recording, "explain --all", "all fixes with their checks, and all call sites",

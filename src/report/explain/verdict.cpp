@@ -115,7 +115,12 @@ StillToCome still_to_come(const OomFailure& failure) {
                              format_bytes(with_adam), format_bytes(*failure.capacity));
     return found;
   }
-  if (failure.request_category == Category::optimizer_state) return found;
+  if (failure.request_category == Category::optimizer_state) {
+    found.text =
+        "Fix: an optimizer with smaller states (8-bit, Adafactor, SGD), fewer trained parameters (freezing, LoRA), or "
+        "foreach=False\n";
+    return found;
+  }
   found.text = fmt::format("Note: the first training step still has to allocate {}the optimizer's states (Adam: ~{})\n",
                            failure.gradients_to_come == 0
                                ? ""
@@ -146,7 +151,9 @@ bool batch_comes_first(const OomFailure& failure) {
       std::ranges::any_of(failure.advice, [](const OomAdvice& advice) { return is_kept_by_mistake(advice.kind); });
   const bool leak =
       std::ranges::any_of(failure.fixes, [](const OomFix& fix) { return fix.kind == OomFixKind::stop_leak; });
-  return !knows_whole_step(failure) && !mistake && !leak && failure.cause == OomCause::demand;
+  const bool is_demand =
+      failure.cause == OomCause::demand || (failure.cause == OomCause::fragmentation && failure.first_step);
+  return !knows_whole_step(failure) && !mistake && !leak && is_demand;
 }
 
 std::vector<RankedFix> ranked_fixes(const OomFailure& failure) {
@@ -173,6 +180,7 @@ std::vector<RankedFix> ranked_fixes(const OomFailure& failure) {
   }
   if (fixes.size() == leaks) {
     for (const OomAdvice& advice : failure.advice) {
+      if (leaks_decide) break;
       if (advice.suffices == true) fixes.push_back(fix_of(failure, advice));
     }
     for (const OomFix& fix : others) {

@@ -70,8 +70,12 @@ std::string fitting_changes_text(const PlanNeed& need, std::uint64_t memory_byte
 }
 
 const PlannedDevice* find_leaking(const Plan& plan) {
-  const auto leaking =
-      std::ranges::find_if(plan.devices, [](const PlannedDevice& device) { return device.leaks != nullptr; });
+  const auto leaking = std::ranges::find_if(plan.devices, [](const PlannedDevice& device) {
+    // Growth of host memory does not decide whether the program fits.
+    return device.leaks != nullptr && std::ranges::any_of(device.leaks->objects, [&](const LeakObject& object) {
+             return object.device == device.summary.totals.device;
+           });
+  });
   return leaking == plan.devices.end() ? nullptr : &*leaking;
 }
 
