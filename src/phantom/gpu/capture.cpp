@@ -42,6 +42,10 @@ Graph* Captures::end(Handle stream) {
   return graph;
 }
 
+bool Captures::any() const {
+  return capturing.load(std::memory_order_acquire) != 0;
+}
+
 Graph* Captures::of(Handle stream) {
   if (capturing.load(std::memory_order_acquire) == 0) return nullptr;
   const std::lock_guard lock(mutex_);

@@ -27,6 +27,8 @@ class Captures {
   bool begin(Handle stream, Handle graph);
   /// Ends the capture that `stream` belongs to, for all its streams. Null if there is none.
   [[nodiscard]] Graph* end(Handle stream);
+  /// Whether any stream is capturing.
+  [[nodiscard]] bool any() const;
   /// The graph that `stream` captures into, or null.
   [[nodiscard]] Graph* of(Handle stream);
 

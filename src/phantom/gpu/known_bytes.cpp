@@ -28,10 +28,11 @@ void KnownBytes::add_locked(char* start, char* end) {
   while (range != ranges_.end() && range->first <= end) {
     start = std::min(start, range->first);
     end = std::max(end, range->second);
+    total_ -= static_cast<std::size_t>(range->second - range->first);
     range = ranges_.erase(range);
   }
   ranges_.emplace(start, end);
-  empty_.store(false, std::memory_order_relaxed);
+  total_ += static_cast<std::size_t>(end - start);
 }
 
 void KnownBytes::remove_locked(char* start, char* end) {
@@ -41,8 +42,8 @@ void KnownBytes::remove_locked(char* start, char* end) {
     range = ranges_.erase(range);
     if (first < start) ranges_.emplace(first, start);
     if (last > end) ranges_.emplace(end, last);
+    total_ -= static_cast<std::size_t>(std::min(last, end) - std::max(first, start));
   }
-  if (ranges_.empty()) empty_.store(true, std::memory_order_relaxed);
 }
 
 void KnownBytes::add(void* to, std::size_t bytes) {
@@ -51,7 +52,7 @@ void KnownBytes::add(void* to, std::size_t bytes) {
 }
 
 void KnownBytes::forget(void* start, std::size_t bytes) {
-  if (empty_.load(std::memory_order_relaxed)) return;
+  if (total() == 0) return;
   const std::lock_guard lock(mutex_);
   auto* const first = static_cast<char*>(start);
   for (const auto& [from, to] : ranges_in(first, first + bytes))
@@ -60,7 +61,7 @@ void KnownBytes::forget(void* start, std::size_t bytes) {
 }
 
 void KnownBytes::copy(void* to, const void* from, std::size_t bytes) {
-  if (to == from || empty_.load(std::memory_order_relaxed)) return;
+  if (to == from || total() == 0) return;
   const std::lock_guard lock(mutex_);
   auto* const source = static_cast<char*>(const_cast<void*>(from));
   auto* const target = static_cast<char*>(to);
@@ -71,6 +72,7 @@ void KnownBytes::copy(void* to, const void* from, std::size_t bytes) {
 }
 
 bool KnownBytes::knows(const void* start, std::size_t bytes) const {
+  if (total() == 0) return false;
   const std::lock_guard lock(mutex_);
   const auto* const first = static_cast<const char*>(start);
   const auto range = first_behind(first);

@@ -21,6 +21,8 @@ class KnownBytes {
   void copy(void* to, const void* from, std::size_t bytes);
   /// Whether all of these bytes are known.
   [[nodiscard]] bool knows(const void* start, std::size_t bytes) const;
+  /// How many bytes are known.
+  [[nodiscard]] std::size_t total() const { return total_.load(std::memory_order_relaxed); }
 
  private:
   using Ranges = std::map<char*, char*>;  // from start to end; they neither overlap nor touch
@@ -32,7 +34,7 @@ class KnownBytes {
 
   mutable std::mutex mutex_;
   Ranges ranges_;
-  std::atomic<bool> empty_ = true;
+  std::atomic<std::size_t> total_ = 0;
 };
 
 /// Those of this process.

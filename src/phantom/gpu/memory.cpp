@@ -56,9 +56,20 @@ bool usually_true(const char* kernel) {
   return std::strstr(kernel, "and_kernel_cuda") != nullptr || std::strstr(kernel, "CompareEqFunctor") != nullptr;
 }
 
-// The host reads values that no kernel computed: data copied there, else zeros. A single truth value is the one with
-// which programs continue normally.
+thread_local std::optional<std::int64_t> next_answer;
+
+// The host reads values: known ones, or that no kernel computed. Of those, the size of a result is the true one, a
+// single truth value the one with which programs continue normally, and all others are zeros.
 void read_result(void* to, const void* from, std::size_t bytes) {
+  if (bytes <= kKeptCopyBytes && known_bytes().knows(from, bytes)) {
+    std::memcpy(to, from, bytes);
+    return;
+  }
+  if (next_answer && (bytes == sizeof(std::int32_t) || bytes == sizeof(std::int64_t))) {
+    std::memcpy(to, &*next_answer, bytes);  // the first bytes are the number's low ones
+    next_answer.reset();
+    return;
+  }
   count_read();
   if (bytes == 1 && usually_true(last_launched_kernel())) {
     std::memset(to, 1, 1);
@@ -67,6 +78,10 @@ void read_result(void* to, const void* from, std::size_t bytes) {
   } else {
     std::memset(to, 0, bytes);
   }
+}
+
+std::size_t largest_kept_copy() {
+  return known_bytes().total() > kManyKeptBytes ? kKeptCopyBytesOfMany : kKeptCopyBytes;
 }
 
 void give_back(const Allocation& allocation) {
@@ -221,13 +236,17 @@ bool is_pinned(const void* pointer) {
   return found != all.pinned.end() && pointer < found->first + found->second;
 }
 
+void answer_next_read(std::optional<std::int64_t> number) {
+  next_answer = number;
+}
+
 void copy(void* to, const void* from, std::size_t bytes) {
   const bool from_device = is_device_address(from);
   const bool to_device = is_device_address(to);
   if (!to_device) {
     if (from_device) return read_result(to, from, bytes);
     std::memmove(to, from, bytes);
-  } else if (bytes > kKeptCopyBytes) {
+  } else if (bytes > largest_kept_copy()) {
     known_bytes().forget(to, bytes);
   } else if (from_device) {
     known_bytes().copy(to, from, bytes);
@@ -240,7 +259,7 @@ void copy(void* to, const void* from, std::size_t bytes) {
 void fill(void* to, int value, std::size_t bytes) {
   if (!is_device_address(to)) {
     std::memset(to, value, bytes);
-  } else if (bytes > kKeptCopyBytes) {
+  } else if (bytes > largest_kept_copy()) {
     known_bytes().forget(to, bytes);
   } else {
     std::memset(to, value, bytes);

@@ -9,9 +9,12 @@
 
 namespace tidemark::phantom {
 
-/// Copies up to this many bytes are kept, so that small values that a program passes through the GPU arrive (shapes,
-/// seeds, flags). Larger ones are dropped.
-inline constexpr std::size_t kKeptCopyBytes = 64 << 10;
+/// Copies up to this many bytes are kept, so that small values that a program passes through the GPU arrive (masks,
+/// labels, shapes, seeds, flags). Larger ones are dropped.
+inline constexpr std::size_t kKeptCopyBytes = 1 << 20;
+/// While more values than this are kept, only copies up to the smaller size are.
+inline constexpr std::size_t kManyKeptBytes = 512 << 20;
+inline constexpr std::size_t kKeptCopyBytesOfMany = 64 << 10;
 
 /// The smallest piece of memory that a driver maps.
 inline constexpr std::size_t kGranularity = 2 << 20;
@@ -64,6 +67,10 @@ bool unregister_pinned(void* pointer);
 /// read as zeros on the host.
 void copy(void* to, const void* from, std::size_t bytes);
 void fill(void* to, int value, std::size_t bytes);
+
+/// The next small copy of an unknown value to the host, on this thread, gets this number: an operator reads the size of
+/// its result. Nullopt: none does.
+void answer_next_read(std::optional<std::int64_t> number);
 
 /// The file. All zeros at first; places are assigned in order and reused when their process has ended.
 struct MemoryTable {

@@ -1,4 +1,3 @@
-#include <dlfcn.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -16,7 +15,9 @@
 #include "base/thread_without_signals.h"
 #include "phantom/gpu/abi.h"
 #include "phantom/gpu/profile.h"
+#include "phantom/gpu/program_python.h"
 #include "phantom/gpu/usage.h"
+#include "phantom/values/host_arithmetic.h"
 
 namespace tidemark::phantom {
 
@@ -30,14 +31,9 @@ constexpr std::chrono::minutes kTimeToBeEnded{1};
 std::atomic<bool> watched = false;
 std::atomic<pid_t> watched_process = 0;  // forked children, which may train on the CPU, have the hook too
 
-template <typename Function>
-Function find(const char* name) {
-  return reinterpret_cast<Function>(dlsym(RTLD_DEFAULT, name));
-}
-
 // Marks the beginning of each step: analyses use these steps.
 void mark_step(std::uint64_t number) {
-  static const auto kMark = find<void (*)(const char*)>("tidemark_mark");
+  static const auto kMark = program_function<void (*)(const char*)>("tidemark_mark");
   if (kMark != nullptr) kMark(("Tidemark.step#" + std::to_string(number)).c_str());
 }
 
@@ -57,6 +53,10 @@ void stop() {
   say_stopped();
   std::this_thread::sleep_for(kTimeToBeEnded);
   _exit(0);
+}
+
+void end() {
+  host_arithmetic().stop();
 }
 
 void again() {
@@ -146,9 +146,9 @@ std::string address(Function* function) {
 // the program's signal handlers only on its main thread: their exceptions cannot reach Python code on another one.
 template <typename Function>
 void run_aside(const Function& function) {
-  const auto has_gil = find<int (*)()>("PyGILState_Check");
-  const auto give = find<void* (*)()>("PyEval_SaveThread");
-  const auto take = find<void (*)(void*)>("PyEval_RestoreThread");
+  const auto has_gil = program_function<int (*)()>("PyGILState_Check");
+  const auto give = program_function<void* (*)()>("PyEval_SaveThread");
+  const auto take = program_function<void (*)(void*)>("PyEval_RestoreThread");
   if (has_gil == nullptr || give == nullptr || take == nullptr) return;
   void* state = has_gil() != 0 ? give() : nullptr;
   thread_without_signals(function).join();
@@ -157,27 +157,31 @@ void run_aside(const Function& function) {
 
 // Call it with the GIL.
 bool is_audited() {
-  return tidemark::is_audited(
-      {find<int (*)(const char*, const char*, ...)>("PySys_Audit"), find<void* (*)()>("PyErr_NoMemory"),
-       find<void (*)()>("PyErr_Clear"), find<const char* (*)()>("Py_GetVersion"),
-       find<void* (*)(const char*)>("PySys_GetObject"), find<void* (*)(void*, const char*)>("PyDict_GetItemString")});
+  return tidemark::is_audited({program_function<int (*)(const char*, const char*, ...)>("PySys_Audit"),
+                               program_function<void* (*)()>("PyErr_NoMemory"),
+                               program_function<void (*)()>("PyErr_Clear"),
+                               program_function<const char* (*)()>("Py_GetVersion"),
+                               program_function<void* (*)(const char*)>("PySys_GetObject"),
+                               program_function<void* (*)(void*, const char*)>("PyDict_GetItemString")});
 }
 
 // The script has its own namespace, not __main__'s.
 void run_script() {
-  const auto take = find<int (*)()>("PyGILState_Ensure");
-  const auto release = find<void (*)(int)>("PyGILState_Release");
-  const auto run = find<int (*)(const char*, void*)>("PyRun_SimpleStringFlags");
+  const auto take = program_function<int (*)()>("PyGILState_Ensure");
+  const auto release = program_function<void (*)(int)>("PyGILState_Release");
+  const auto run = program_function<int (*)(const char*, void*)>("PyRun_SimpleStringFlags");
   if (take == nullptr || release == nullptr || run == nullptr) return;
   const std::string text = std::string("exec(r'''") + kTrainingStepsScript + "\nstart(" +
                            std::to_string(profile().steps) + ", " + address(count) + ", " + address(stop) + ", " +
-                           address(again) + ", " + address(listen_in_script) +
+                           address(again) + ", " + address(listen_in_script) + ", " + address(end) +
                            ")''', {'__name__': 'tidemark_training_steps'})\n";
   const int state = take();
-  if (is_audited())
+  const bool audited = is_audited();
+  if (audited)
     count_marks_alone();
   else
     run(text.c_str(), nullptr);
+  if (!audited) host_arithmetic().start();
   release(state);
 }
 
@@ -202,8 +206,8 @@ TIDEMARK_PHANTOM_API void tidemark_on_mark(int kind, const char* name) {
 void watch_training_steps() {
   if (watched.load(std::memory_order_relaxed) || watched.exchange(true) || profile().steps < 0) return;
   watched_process.store(getpid());
-  const auto is_initialized = find<int (*)()>("Py_IsInitialized");
-  const auto add_pending = find<int (*)(int (*)(void*), void*)>("Py_AddPendingCall");
+  const auto is_initialized = program_function<int (*)()>("Py_IsInitialized");
+  const auto add_pending = program_function<int (*)(int (*)(void*), void*)>("Py_AddPendingCall");
   if (is_initialized == nullptr) return count_marks_alone();
   if (add_pending == nullptr || is_initialized() == 0) return;
   if (syscall(SYS_gettid) != getpid()) {

@@ -158,11 +158,11 @@ def end_backward_threads() -> None:
         time.sleep(0.001)
 
 
-def start(limit: int, count_at: int, stop_at: int, again_at: int, listen_at: int) -> None:
+def start(limit: int, count_at: int, stop_at: int, again_at: int, listen_at: int, end_at: int) -> None:
     """Registers the hook of optimizers, and ends the program after `limit` training steps (0: never).
 
     The arguments are addresses of C functions: count(steps, idle, by marks), stop(), again(), if PyTorch is not loaded yet,
-    and listen(function), which sets the function that is called for marks.
+    listen(function), which sets the function that is called for marks, and end(), for the interpreter's end.
     """
     optim: Any = sys.modules.get("torch.optim.optimizer")
     register = getattr(optim, "register_optimizer_step_post_hook", None)
@@ -190,6 +190,7 @@ def start(limit: int, count_at: int, stop_at: int, again_at: int, listen_at: int
             counted(steps.stepped(optimizer))
 
     def at_exit() -> None:
+        ctypes.PYFUNCTYPE(None)(end_at)()
         listen(listener())
         if steps.end():
             count(steps.count, steps.idle, steps.by_marks)

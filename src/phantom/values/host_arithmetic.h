@@ -1,0 +1,69 @@
+// PyTorch's own operators for the CPU, called on device memory whose values are known: on a thread of the program that
+// is invisible to it, and within a budget of processor time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "phantom/values/torch_objects.h"
+
+namespace tidemark::phantom {
+
+/// Facts about an operator that decide how a call of it is treated.
+struct OperatorFacts {
+  std::int64_t number = -1;   ///< for compute()
+  std::size_t arguments = 0;  ///< in a call
+  std::size_t results = 0;
+  std::uint64_t written = 0;      ///< bits of arguments that it changes
+  std::uint64_t overwritten = 0;  ///< of those, the ones whose former values do not matter
+  std::uint64_t out = 0;          ///< of those, the ones that it may resize: `out=`
+  bool ignored = false;           ///< it changes no device memory, or only through other operators, or NCCL's
+  bool computable = false;
+  bool zeroes = false;             ///< it sets its only argument to zero
+  bool copies = false;             ///< copy_(target, source, …)
+  bool sizes_from_values = false;  ///< it reads the size of its result from the device
+};
+
+/// A copied argument or result of an operator.
+struct Argument {
+  enum class Kind : std::uint8_t { none, integer, number, boolean, text, cpu, tensor, list };
+  Kind kind = Kind::none;
+  std::int64_t integer = 0;  ///< also of a boolean
+  double number = 0;
+  std::string text;
+  TorchTensor tensor;
+  std::vector<char> bytes;  ///< of a tensor of the host, whose memory may be gone when the operator has ended
+  std::vector<Argument> list;
+};
+
+class HostArithmetic {
+ public:
+  /// Starts the thread, and checks that this PyTorch's objects can be read. Call it with the GIL, on a thread that is
+  /// not the program's. Does nothing if PyTorch is not loaded yet, or at a second call.
+  void start();
+  /// From now on nothing is computed: the interpreter ends.
+  void stop();
+
+  // The functions below are for any thread, with or without the GIL. They wait for the arithmetic without the GIL.
+
+  /// The largest tensor for which an operator is computed now; 0: none, because the budget is used up.
+  [[nodiscard]] std::int64_t largest_bytes() const;
+  [[nodiscard]] std::optional<OperatorFacts> describe(const char* name, const char* overload);
+  /// Computes an operator whose result has a size that depends on values; finish() stores the result. Returns the
+  /// number that the operator reads from the device for it; nullopt if it cannot be computed.
+  [[nodiscard]] std::optional<std::int64_t> begin(const OperatorFacts& facts, const std::vector<Argument>& arguments,
+                                                  std::int64_t ticket);
+  /// Stores the result of begin(). False if it has other sizes or types than `results`.
+  [[nodiscard]] bool finish(std::int64_t ticket, const std::vector<TorchTensor>& results);
+  /// Computes an operator on device memory, and stores its results there. False if it cannot be computed; arguments
+  /// that it changes have any content then.
+  [[nodiscard]] bool compute(const OperatorFacts& facts, const std::vector<Argument>& arguments,
+                             const std::vector<TorchTensor>& results);
+};
+
+[[nodiscard]] HostArithmetic& host_arithmetic();
+
+}  // namespace tidemark::phantom

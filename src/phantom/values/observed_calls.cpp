@@ -1,0 +1,377 @@
+#include "phantom/values/observed_calls.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "phantom/gpu/abi.h"
+#include "phantom/gpu/capture.h"
+#include "phantom/gpu/known_bytes.h"
+#include "phantom/gpu/memory.h"
+#include "phantom/values/host_arithmetic.h"
+#include "phantom/values/torch_objects.h"
+
+namespace tidemark::phantom {
+namespace {
+
+// at::ObserverContext.
+struct ObserverContext {
+  virtual ~ObserverContext() = default;
+};
+
+// at::RecordFunctionCallback.
+struct ObserverCallback {
+  std::unique_ptr<ObserverContext> (*start)(const void* record);
+  void (*end)(const void* record, ObserverContext* context);
+  double sampling = 1;
+  std::array<bool, 10> scopes = {true};  // the first: operators
+  bool needs_inputs = true;
+  bool needs_outputs = true;
+  bool needs_ids = false;
+};
+
+// A call whose result will be computed when the operator has ended: by then, its memory is there.
+struct Call : ObserverContext {
+  OperatorFacts facts;
+  std::vector<Argument> arguments;
+  std::vector<TorchTensor> targets;  // arguments that it changes, on the device
+  std::vector<TorchTensor> sources;  // other arguments on the device
+  std::int64_t ticket = 0;           // of begin(); 0: none
+};
+
+const char* (*record_name)(const void* record) = nullptr;
+const char* (*record_overload)(const void* record) = nullptr;
+
+enum class Phase : std::uint8_t { off, checking, on };
+std::atomic<Phase> phase = Phase::off;
+std::atomic<pid_t> observed_process = 0;
+std::atomic<std::int64_t> last_ticket = 0;
+
+// The thread that checks, the call, and its result.
+thread_local bool checks = false;
+const void* checked_schema = nullptr;
+const void* checked_result = nullptr;
+
+void check_inputs(const void* record) {
+  constexpr std::size_t kArguments = 6;
+  if (!checks || checked_schema != nullptr) return;
+  std::array<char, 320> copy{};
+  if (!read_safely(record, copy.data(), copy.size())) return;
+  const TorchValues inputs = inputs_of(copy.data());
+  std::array<TorchValue, kArguments> values{};
+  if (inputs.count != kArguments || !read_safely(inputs.first, values.data(), sizeof values)) return;
+  if (values[1].tag != kNumberTag || values[1].number != 2.5) return;
+  if (values[2].tag != kIntegerTag || values[2].integer != 6 || values[3].tag != kNoneTag) return;
+  std::array<char, 40> list{};
+  std::array<TorchValue, 2> sizes{};
+  if (!read_safely(values[0].object, list.data(), list.size())) return;
+  TorchValue shallow = values[0];
+  shallow.object = list.data();
+  const TorchValues numbers = read_list(shallow);
+  if (numbers.count != 2 || !read_safely(numbers.first, sizes.data(), sizeof sizes)) return;
+  if (sizes[0].tag != kIntegerTag || sizes[0].integer != 2 || sizes[1].integer != 3) return;
+  if (values[4].device.type != kTorchCpu || values[5].boolean) return;
+  TorchTags& tags = torch_tags();
+  tags.list = values[0].tag;
+  tags.device = values[4].tag;
+  tags.boolean = values[5].tag;
+  tags.text = tags.list - 2;
+  checked_schema = schema_of(copy.data());
+}
+
+void check_outputs(const void* record) {
+  if (!checks || checked_schema == nullptr || checked_result != nullptr || schema_of(record) != checked_schema) return;
+  const TorchValues outputs = outputs_of(record);
+  TorchValue value{};
+  if (outputs.count != 1 || !read_safely(outputs.first, &value, sizeof value)) return;
+  if (value.tag == kTensorTag) checked_result = value.object;
+}
+
+// The last ones: calls through a stack may have values of others before them.
+TorchValues last_of(TorchValues values, std::size_t count) {
+  return {values.first + (values.count - count), count};
+}
+
+struct AllFacts {
+  std::shared_mutex mutex;
+  std::unordered_map<const void*, OperatorFacts> by_schema;
+};
+
+AllFacts& all_facts() {
+  static auto* const kFacts = new AllFacts;
+  return *kFacts;
+}
+
+OperatorFacts facts_of(const void* record) {
+  OperatorFacts unknown;
+  unknown.ignored = true;
+  const void* const schema = schema_of(record);
+  if (schema == nullptr) return unknown;
+  AllFacts& all = all_facts();
+  {
+    const std::shared_lock lock(all.mutex);
+    const auto found = all.by_schema.find(schema);
+    if (found != all.by_schema.end()) return found->second;
+  }
+  const auto described = host_arithmetic().describe(record_name(record), record_overload(record));
+  const std::lock_guard lock(all.mutex);
+  return all.by_schema.emplace(schema, described.value_or(unknown)).first->second;
+}
+
+bool is_known(const TorchTensor& tensor) {
+  const auto pieces = tensor.pieces();
+  return pieces && std::all_of(pieces->begin(), pieces->end(),
+                               [](const auto& piece) { return known_bytes().knows(piece.first, piece.second); });
+}
+
+void forget(const TorchTensor& tensor) {
+  if (const auto pieces = tensor.pieces()) {
+    for (const auto& [start, bytes] : *pieces) known_bytes().forget(start, bytes);
+  } else {
+    known_bytes().forget(tensor.data, static_cast<std::size_t>(tensor.extent()));
+  }
+}
+
+// False if its memory is too scattered.
+bool mark_known(const TorchTensor& tensor) {
+  const auto pieces = tensor.pieces();
+  if (!pieces) return false;
+  for (const auto& [start, bytes] : *pieces) known_bytes().add(start, bytes);
+  return true;
+}
+
+// The arguments of a call as they are before the operator runs.
+class Arguments {
+ public:
+  Arguments(const OperatorFacts& facts, TorchValues values, std::int64_t largest_bytes)
+      : facts_(facts), values_(values), largest_bytes_(largest_bytes) {}
+
+  /// Looks at all of them. False if the call has nothing to do with a device.
+  bool look() {
+    for (std::size_t index = 0; index < values_.count; ++index) {
+      const std::uint64_t bit = index < 64 ? std::uint64_t{1} << index : 0;
+      look_at(values_.first[index], bit, nullptr);
+    }
+    return uses_device_;
+  }
+  [[nodiscard]] bool computable() const { return computable_; }
+  /// Copies them. False if one has a type that is not handled.
+  bool copy(std::vector<Argument>& to) const {
+    to.resize(values_.count);
+    for (std::size_t index = 0; index < values_.count; ++index)
+      if (!copy_value(values_.first[index], to[index], index)) return false;
+    return true;
+  }
+
+  std::vector<TorchTensor> targets;
+  std::vector<TorchTensor> sources;
+
+ private:
+  void look_at(const TorchValue& value, std::uint64_t bit, const TorchValue* list) {
+    const TorchTags& tags = torch_tags();
+    if (value.tag == kTensorTag) {
+      look_at_tensor(value, bit);
+    } else if (value.tag == tags.device) {
+      uses_device_ = uses_device_ || value.device.type == kTorchCuda;
+    } else if (value.tag == tags.list && list == nullptr) {
+      for (const TorchValue& item : read_list(value)) {
+        if (item.tag == kIntegerTag) break;
+        look_at(item, bit, &value);
+      }
+    }
+  }
+
+  void look_at_tensor(const TorchValue& value, std::uint64_t bit) {
+    const bool is_target = (facts_.written & bit) != 0;
+    const TorchStorage storage = storage_of(value.object);
+    if (storage.device != kTorchCuda) {
+      if (storage.device != kTorchCpu || is_target || storage.bytes > largest_bytes_) computable_ = false;
+      return;
+    }
+    uses_device_ = true;
+    if (!is_target && !computable_) return;
+    const auto tensor = read_tensor(value);
+    if (!tensor) {
+      computable_ = false;
+      return;
+    }
+    const bool needs_value = (facts_.overwritten & bit) == 0;
+    bytes_ += tensor->extent();
+    if (bytes_ > largest_bytes_ || (needs_value && !is_known(*tensor))) computable_ = false;
+    (is_target ? targets : sources).push_back(*tensor);
+  }
+
+  bool copy_value(const TorchValue& value, Argument& to, std::size_t index) const {
+    const TorchTags& tags = torch_tags();
+    if (value.tag == kTensorTag) {
+      auto tensor = read_tensor(value);
+      if (!tensor) return false;
+      to.kind = Argument::Kind::tensor;
+      to.tensor = std::move(*tensor);
+      if (index < 64 && (facts_.out >> index & 1) != 0) {
+        to.tensor.sizes = {0};
+        to.tensor.strides = {1};
+      }
+      if (!to.tensor.on_device) to.bytes.assign(to.tensor.data, to.tensor.data + to.tensor.extent());
+    } else if (value.tag == kIntegerTag) {
+      to.kind = Argument::Kind::integer;
+      to.integer = value.integer;
+    } else if (value.tag == kNumberTag) {
+      to.kind = Argument::Kind::number;
+      to.number = value.number;
+    } else if (value.tag == tags.boolean) {
+      to.kind = Argument::Kind::boolean;
+      to.integer = value.boolean ? 1 : 0;
+    } else if (value.tag == tags.text) {
+      to.kind = Argument::Kind::text;
+      to.text = read_text(value);
+    } else if (value.tag == tags.device) {
+      to.kind = Argument::Kind::cpu;
+    } else if (value.tag == tags.list) {
+      to.kind = Argument::Kind::list;
+      const TorchValues items = read_list(value);
+      to.list.resize(items.count);
+      for (std::size_t item = 0; item < items.count; ++item)
+        if (items.first[item].tag == tags.list || !copy_value(items.first[item], to.list[item], index)) return false;
+    } else {
+      return value.tag == kNoneTag;
+    }
+    return true;
+  }
+
+  const OperatorFacts& facts_;
+  const TorchValues values_;
+  const std::int64_t largest_bytes_;
+  std::int64_t bytes_ = 0;
+  bool uses_device_ = false;
+  bool computable_ = true;
+};
+
+// Whether the copy is one call of cudaMemcpyAsync, which keeps the bytes itself.
+bool is_plain_copy(const TorchValues& values) {
+  const auto target = read_tensor(values.first[0]);
+  const auto source = read_tensor(values.first[1]);
+  return target && source && target->type == source->type && target->sizes == source->sizes &&
+         target->strides == source->strides && target->extent() == target->elements() * target->item_bytes;
+}
+
+std::unique_ptr<ObserverContext> before_call(const void* record) {
+  const Phase now = phase.load(std::memory_order_relaxed);
+  if (now != Phase::on) {
+    if (now == Phase::checking) check_inputs(record);
+    return nullptr;
+  }
+  const OperatorFacts facts = facts_of(record);
+  if (facts.ignored || getpid() != observed_process.load(std::memory_order_relaxed)) return nullptr;
+  const TorchValues inputs = inputs_of(record);
+  if (inputs.count < facts.arguments) return nullptr;
+  const TorchValues values = last_of(inputs, facts.arguments);
+  Arguments arguments(facts, values, facts.computable ? host_arithmetic().largest_bytes() : 0);
+  if (!arguments.look()) return nullptr;
+  const bool computable =
+      facts.computable && arguments.computable() && !captures().any() && !(facts.copies && is_plain_copy(values));
+  auto call = computable ? std::make_unique<Call>() : nullptr;
+  if (call != nullptr && !arguments.copy(call->arguments)) call.reset();
+  if (call == nullptr || facts.overwritten == facts.written)
+    for (const TorchTensor& target : arguments.targets) forget(target);
+  if (call == nullptr) return nullptr;
+  call->facts = facts;
+  call->targets = std::move(arguments.targets);
+  call->sources = std::move(arguments.sources);
+  if (facts.sizes_from_values) {
+    call->ticket = ++last_ticket;
+    const auto count = host_arithmetic().begin(facts, call->arguments, call->ticket);
+    if (!count) return nullptr;
+    answer_next_read(*count);
+  }
+  return call;
+}
+
+// The tensors of the device among the results of a call, also in lists. False if one is not handled.
+bool read_results(const TorchValues& values, std::vector<TorchTensor>& found) {
+  for (const TorchValue& value : values) {
+    if (value.tag == torch_tags().list) {
+      if (!read_results(read_list(value), found)) return false;
+    } else if (value.tag == kTensorTag) {
+      auto tensor = read_tensor(value);
+      if (!tensor || !tensor->on_device) return false;
+      found.push_back(std::move(*tensor));
+    }
+  }
+  return true;
+}
+
+// Computes the call, unless other operators, or copies, that it was made of have given its results.
+bool complete(const Call& call, const std::vector<TorchTensor>& results) {
+  const bool overwrites = call.facts.overwritten == call.facts.written;
+  const auto known = [](const auto& tensors) { return std::all_of(tensors.begin(), tensors.end(), is_known); };
+  if (call.ticket != 0) return host_arithmetic().finish(call.ticket, results);
+  if (overwrites && known(results) && (call.facts.out != 0 || known(call.targets))) return true;
+  if (call.facts.zeroes) return true;  // unknown memory is
+  if (!known(call.sources) || (!overwrites && !known(call.targets))) return false;
+  return host_arithmetic().compute(call.facts, call.arguments, results);
+}
+
+void after_call(const void* record, ObserverContext* context) {
+  const Phase now = phase.load(std::memory_order_relaxed);
+  if (now == Phase::checking) check_outputs(record);
+  if (now != Phase::on || context == nullptr) return;
+  const Call& call = *static_cast<Call*>(context);
+  if (call.ticket != 0) answer_next_read(std::nullopt);
+  const TorchValues outputs = outputs_of(record);
+  std::vector<TorchTensor> results;
+  bool done = outputs.count >= call.facts.results && read_results(last_of(outputs, call.facts.results), results);
+  const std::int64_t largest = std::int64_t{kKeptCopyBytes};
+  for (const TorchTensor& result : results) done = done && result.extent() <= largest;
+  done = done && complete(call, results);
+  if (!done && call.ticket != 0) static_cast<void>(host_arithmetic().finish(call.ticket, {}));
+  const auto settle = [done](const TorchTensor& tensor) {
+    // Also what an operator changed in part, and then failed: unknown memory contains zeros.
+    if (!mark_known(tensor) || !done) forget(tensor);
+  };
+  if (call.facts.out == 0) std::for_each(call.targets.begin(), call.targets.end(), settle);
+  std::for_each(results.begin(), results.end(), settle);  // of those for `out=`, with their present sizes
+}
+
+}  // namespace
+
+int observe_calls() {
+  using Name = const char* (*)(const void*);
+  record_name = reinterpret_cast<Name>(torch_function("_ZNK2at14RecordFunction4nameEv"));
+  record_overload = reinterpret_cast<Name>(torch_function("_ZNK2at14RecordFunction13overload_nameEv"));
+  auto* const add = reinterpret_cast<std::uint64_t (*)(ObserverCallback)>(
+      torch_function("_ZN2at17addGlobalCallbackENS_22RecordFunctionCallbackE"));
+  if (record_name == nullptr || record_overload == nullptr || add == nullptr) return 0;
+  checks = true;
+  phase.store(Phase::checking);
+  add({before_call, after_call});
+  return 1;
+}
+
+int check_tensor(void* tensor, void* data, std::int64_t bytes) {
+  const TorchStorage storage = storage_of(tensor);
+  return storage.data == data && storage.bytes == bytes && storage.device == kTorchCpu ? 1 : 0;
+}
+
+int check_call(void* result) {
+  phase.store(Phase::off);
+  auto* const enable = reinterpret_cast<void (*)(bool)>(torch_function("_ZN2at20enableRecordFunctionEb"));
+  if (enable == nullptr || checked_result == nullptr || checked_result != result) return 0;
+  enable(false);  // on this thread: the arithmetic's own calls
+  return 1;
+}
+
+void begin_observation() {
+  observed_process.store(getpid());
+  phase.store(Phase::on);
+}
+
+}  // namespace tidemark::phantom
