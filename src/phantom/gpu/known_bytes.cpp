@@ -6,6 +6,12 @@
 
 namespace tidemark::phantom {
 
+namespace {
+
+thread_local std::uint64_t additions = 0;
+
+}  // namespace
+
 // The first range that ends behind `start`.
 KnownBytes::Ranges::const_iterator KnownBytes::first_behind(const char* start) const {
   auto range = ranges_.upper_bound(const_cast<char*>(start));
@@ -23,6 +29,7 @@ KnownBytes::Ranges KnownBytes::ranges_in(char* start, char* end) const {
 
 void KnownBytes::add_locked(char* start, char* end) {
   if (start == end) return;
+  ++additions;
   auto range = first_behind(start);
   if (range != ranges_.begin() && std::prev(range)->second == start) --range;
   while (range != ranges_.end() && range->first <= end) {
@@ -69,6 +76,10 @@ void KnownBytes::copy(void* to, const void* from, std::size_t bytes) {
   std::memmove(target, source, bytes);  // zeros where nothing is known
   remove_locked(target, target + bytes);
   for (const auto& [first, last] : known) add_locked(target + (first - source), target + (last - source));
+}
+
+std::uint64_t KnownBytes::additions_of_thread() {
+  return additions;
 }
 
 bool KnownBytes::knows(const void* start, std::size_t bytes) const {

@@ -21,6 +21,8 @@ class KnownBytes {
   void copy(void* to, const void* from, std::size_t bytes);
   /// Whether all of these bytes are known.
   [[nodiscard]] bool knows(const void* start, std::size_t bytes) const;
+  /// How often this thread has made bytes of device memory known.
+  [[nodiscard]] static std::uint64_t additions_of_thread();
   /// How many bytes are known.
   [[nodiscard]] std::size_t total() const { return total_.load(std::memory_order_relaxed); }
 

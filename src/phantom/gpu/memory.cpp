@@ -65,7 +65,7 @@ void read_result(void* to, const void* from, std::size_t bytes) {
     std::memcpy(to, from, bytes);
     return;
   }
-  if (next_answer && (bytes == sizeof(std::int32_t) || bytes == sizeof(std::int64_t))) {
+  if (next_answer && (bytes == 1 || bytes == sizeof(std::int32_t) || bytes == sizeof(std::int64_t))) {
     std::memcpy(to, &*next_answer, bytes);  // the first bytes are the number's low ones
     next_answer.reset();
     return;

@@ -68,8 +68,8 @@ bool unregister_pinned(void* pointer);
 void copy(void* to, const void* from, std::size_t bytes);
 void fill(void* to, int value, std::size_t bytes);
 
-/// The next small copy of an unknown value to the host, on this thread, gets this number: an operator reads the size of
-/// its result. Nullopt: none does.
+/// The next copy of an unknown value of 1, 4 or 8 bytes to the host, on this thread, gets this number: an operator reads
+/// the size of its result, or its result. Nullopt: none does.
 void answer_next_read(std::optional<std::int64_t> number);
 
 /// The file. All zeros at first; places are assigned in order and reused when their process has ended.

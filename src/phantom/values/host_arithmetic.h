@@ -22,9 +22,9 @@ struct OperatorFacts {
   std::uint64_t out = 0;          ///< of those, the ones that it may resize: `out=`
   bool ignored = false;           ///< it changes no device memory, or only through other operators, or NCCL's
   bool computable = false;
-  bool zeroes = false;             ///< it sets its only argument to zero
-  bool copies = false;             ///< copy_(target, source, …)
-  bool sizes_from_values = false;  ///< it reads the size of its result from the device
+  bool zeroes = false;  ///< it sets its only argument to zero
+  bool copies = false;  ///< copy_(target, source, …)
+  bool reads = false;   ///< it reads one number from the device: its result, or the size of it
 };
 
 /// A copied argument or result of an operator.
@@ -52,8 +52,8 @@ class HostArithmetic {
   /// The largest tensor for which an operator is computed now; 0: none, because the budget is used up.
   [[nodiscard]] std::int64_t largest_bytes() const;
   [[nodiscard]] std::optional<OperatorFacts> describe(const char* name, const char* overload);
-  /// Computes an operator whose result has a size that depends on values; finish() stores the result. Returns the
-  /// number that the operator reads from the device for it; nullopt if it cannot be computed.
+  /// Computes an operator that reads a number from the device; finish() stores its result. Returns the number; nullopt
+  /// if it cannot be computed.
   [[nodiscard]] std::optional<std::int64_t> begin(const OperatorFacts& facts, const std::vector<Argument>& arguments,
                                                   std::int64_t ticket);
   /// Stores the result of begin(). False if it has other sizes or types than `results`.

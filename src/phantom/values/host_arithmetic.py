@@ -35,11 +35,12 @@ CHANGED = {"cudnn_batch_norm": (3, 4), "native_batch_norm": (3, 4)}
 # They change an argument only for values that are not finite, which a plan does not expect: GradScaler's found_inf.
 UNCHANGED = {"_amp_foreach_non_finite_check_and_unscale_": (1,)}
 
-# What the operator reads from the device to know the size of its result: the number of elements, or of true ones.
+# What the operator reads from the device: the number of elements of its result, or of true ones, or the result.
 COUNTS: dict[str, Callable[[Any, list[Any]], int]] = {
     "nonzero": lambda result, _: result.size(0),
     "_unique2": lambda result, arguments: int(arguments[0].sum()) if str(arguments[0].dtype) == "torch.bool" else result[0].size(0),
     "unique_consecutive": lambda result, _: result[0].size(0),
+    "equal": lambda result, _: int(result),
 }
 
 
@@ -92,11 +93,12 @@ class HostArithmetic:
         makes = any("Tensor" in str(result.type) and result.alias_info is None for result in returns)
         on_device = torch._C._dispatch_has_kernel_for_dispatch_key(operator.full_name, "CUDA") or name == "aten::copy_"
         own = operator.namespace in ("aten", "torchvision", "prims")
+        counts = operator.namespace == "aten" and operator.name in COUNTS and out == 0
         ignored = (
             operator.namespace in OTHER_NAMESPACES
             or (own and not on_device)
             or (not own and not written)
-            or not (makes or written)
+            or not (makes or written or counts)
             or (operator.namespace == "aten" and operator.name in WITHOUT_VALUES)
         )
         computable = (
@@ -108,7 +110,6 @@ class HostArithmetic:
             and operator.name not in UNCHANGED
             and torch._C._dispatch_has_computed_kernel_for_dispatch_key(operator.full_name, "CPU")
         )
-        counts = operator.namespace == "aten" and operator.name in COUNTS and out == 0
         self.operators.append(operator)
         return (
             *(len(self.operators) - 1, len(arguments), len(returns), written, overwritten, out),
@@ -141,14 +142,14 @@ class HostArithmetic:
             named["pin_memory"] = None
         return operator.function(*arguments[:count], **named), arguments
 
-    def store(self, result: Any, described: list[Described]) -> bool:
+    def store(self, result: Any, described: list[Described | None]) -> bool:
         results = list(self.flatten(result))
         if len(results) != len(described):
             return False
-        targets = [self.tensor(one) for one in described]
-        if any(one.shape != target.shape or one.dtype != target.dtype for one, target in zip(results, targets, strict=True)):
+        pairs = [(one, self.tensor(other)) for one, other in zip(results, described, strict=True) if other is not None]
+        if any(one.shape != target.shape or one.dtype != target.dtype for one, target in pairs):
             return False
-        for one, target in zip(results, targets, strict=True):
+        for one, target in pairs:
             if one.data_ptr() != target.data_ptr():
                 target.copy_(one)
         return True
@@ -162,16 +163,18 @@ class HostArithmetic:
 
     def begin(self, number: int, described: list[Any], ticket: int) -> int:
         operator = self.operators[number]
+        if operator.name == "_unique2" and self.dtypes[described[0][1]] == self.torch.bool:
+            described[3] = True  # the GPU's returns the counts of truth values anyway
         result, arguments = self.call(operator, described)
         count = COUNTS[operator.name](result, arguments)
         self.begun[ticket] = result
         return count
 
-    def finish(self, ticket: int, results: list[Described]) -> int:
+    def finish(self, ticket: int, results: list[Described | None]) -> int:
         result = self.begun.pop(ticket, None)
         return int(result is not None and self.store(result, results))
 
-    def compute(self, number: int, described: list[Any], results: list[Described]) -> int:
+    def compute(self, number: int, described: list[Any], results: list[Described | None]) -> int:
         operator = self.operators[number]
         if operator.failures > 3:
             return 0

@@ -38,9 +38,18 @@ struct ObserverCallback {
   bool needs_ids = false;
 };
 
-// A call whose result will be computed when the operator has ended: by then, its memory is there.
+// A call whose results are unknown, also where operators inside it set its memory before a kernel wrote there.
 struct Call : ObserverContext {
-  OperatorFacts facts;
+  explicit Call(const OperatorFacts& call_facts) : facts(call_facts) {}
+
+  const OperatorFacts& facts;
+  const std::uint64_t additions = KnownBytes::additions_of_thread();
+};
+
+// A call whose results will be computed when the operator has ended: by then, their memory is there.
+struct ComputableCall : Call {
+  using Call::Call;
+
   std::vector<Argument> arguments;
   std::vector<TorchTensor> targets;  // arguments that it changes, on the device
   std::vector<TorchTensor> sources;  // other arguments on the device
@@ -110,11 +119,18 @@ AllFacts& all_facts() {
   return *kFacts;
 }
 
-OperatorFacts facts_of(const void* record) {
-  OperatorFacts unknown;
-  unknown.ignored = true;
+const OperatorFacts& ignored_operator() {
+  static const OperatorFacts kFacts = [] {
+    OperatorFacts facts;
+    facts.ignored = true;
+    return facts;
+  }();
+  return kFacts;
+}
+
+const OperatorFacts& facts_of(const void* record) {
   const void* const schema = schema_of(record);
-  if (schema == nullptr) return unknown;
+  if (schema == nullptr) return ignored_operator();
   AllFacts& all = all_facts();
   {
     const std::shared_lock lock(all.mutex);
@@ -123,7 +139,7 @@ OperatorFacts facts_of(const void* record) {
   }
   const auto described = host_arithmetic().describe(record_name(record), record_overload(record));
   const std::lock_guard lock(all.mutex);
-  return all.by_schema.emplace(schema, described.value_or(unknown)).first->second;
+  return all.by_schema.emplace(schema, described.value_or(ignored_operator())).first->second;
 }
 
 bool is_known(const TorchTensor& tensor) {
@@ -140,12 +156,10 @@ void forget(const TorchTensor& tensor) {
   }
 }
 
-// False if its memory is too scattered.
-bool mark_known(const TorchTensor& tensor) {
+void mark_known(const TorchTensor& tensor) {
   const auto pieces = tensor.pieces();
-  if (!pieces) return false;
+  if (!pieces) return;
   for (const auto& [start, bytes] : *pieces) known_bytes().add(start, bytes);
-  return true;
 }
 
 // The arguments of a call as they are before the operator runs.
@@ -205,7 +219,7 @@ class Arguments {
     }
     const bool needs_value = (facts_.overwritten & bit) == 0;
     bytes_ += tensor->extent();
-    if (bytes_ > largest_bytes_ || (needs_value && !is_known(*tensor))) computable_ = false;
+    if (bytes_ > largest_bytes_ || (needs_value ? !is_known(*tensor) : !tensor->pieces())) computable_ = false;
     (is_target ? targets : sources).push_back(*tensor);
   }
 
@@ -269,7 +283,7 @@ std::unique_ptr<ObserverContext> before_call(const void* record) {
     if (now == Phase::checking) check_inputs(record);
     return nullptr;
   }
-  const OperatorFacts facts = facts_of(record);
+  const OperatorFacts& facts = facts_of(record);
   if (facts.ignored || getpid() != observed_process.load(std::memory_order_relaxed)) return nullptr;
   const TorchValues inputs = inputs_of(record);
   if (inputs.count < facts.arguments) return nullptr;
@@ -278,67 +292,77 @@ std::unique_ptr<ObserverContext> before_call(const void* record) {
   if (!arguments.look()) return nullptr;
   const bool computable =
       facts.computable && arguments.computable() && !captures().any() && !(facts.copies && is_plain_copy(values));
-  auto call = computable ? std::make_unique<Call>() : nullptr;
+  auto call = computable ? std::make_unique<ComputableCall>(facts) : nullptr;
   if (call != nullptr && !arguments.copy(call->arguments)) call.reset();
+  if (call != nullptr && facts.reads) {
+    call->ticket = ++last_ticket;
+    const auto number = host_arithmetic().begin(facts, call->arguments, call->ticket);
+    if (!number) call.reset();
+    answer_next_read(number);
+  }
   if (call == nullptr || facts.overwritten == facts.written)
     for (const TorchTensor& target : arguments.targets) forget(target);
-  if (call == nullptr) return nullptr;
-  call->facts = facts;
+  if (call == nullptr) return facts.copies ? nullptr : std::make_unique<Call>(facts);
   call->targets = std::move(arguments.targets);
   call->sources = std::move(arguments.sources);
-  if (facts.sizes_from_values) {
-    call->ticket = ++last_ticket;
-    const auto count = host_arithmetic().begin(facts, call->arguments, call->ticket);
-    if (!count) return nullptr;
-    answer_next_read(*count);
-  }
   return call;
 }
 
-// The tensors of the device among the results of a call, also in lists. False if one is not handled.
+// The tensors among the results of a call, also in lists. False if one is not of the device.
 bool read_results(const TorchValues& values, std::vector<TorchTensor>& found) {
+  bool all = true;
   for (const TorchValue& value : values) {
     if (value.tag == torch_tags().list) {
-      if (!read_results(read_list(value), found)) return false;
+      all = read_results(read_list(value), found) && all;
     } else if (value.tag == kTensorTag) {
-      auto tensor = read_tensor(value);
-      if (!tensor || !tensor->on_device) return false;
-      found.push_back(std::move(*tensor));
+      const bool is_undefined = storage_of(value.object).device < 0;
+      auto tensor = is_undefined ? std::optional(TorchTensor{}) : read_tensor(value);
+      if (tensor && (is_undefined || tensor->on_device))
+        found.push_back(std::move(*tensor));
+      else
+        all = false;
     }
   }
-  return true;
+  return all;
 }
 
-// Computes the call, unless other operators, or copies, that it was made of have given its results.
-bool complete(const Call& call, const std::vector<TorchTensor>& results) {
-  const bool overwrites = call.facts.overwritten == call.facts.written;
+bool can_hold_values(const TorchTensor& tensor) {
+  return tensor.type < 0 || (tensor.extent() <= static_cast<std::int64_t>(kKeptCopyBytes) && tensor.pieces());
+}
+
+bool compute(const ComputableCall& call, const std::vector<TorchTensor>& results) {
   const auto known = [](const auto& tensors) { return std::all_of(tensors.begin(), tensors.end(), is_known); };
   if (call.ticket != 0) return host_arithmetic().finish(call.ticket, results);
-  if (overwrites && known(results) && (call.facts.out != 0 || known(call.targets))) return true;
-  if (call.facts.zeroes) return true;  // unknown memory is
-  if (!known(call.sources) || (!overwrites && !known(call.targets))) return false;
-  return host_arithmetic().compute(call.facts, call.arguments, results);
+  if (call.facts.copies && known(call.targets)) return true;  // by copies that it was made of
+  if (call.facts.zeroes) return true;                         // unknown memory contains zeros
+  const bool overwrites = call.facts.overwritten == call.facts.written;
+  return known(call.sources) && (overwrites || known(call.targets)) &&
+         host_arithmetic().compute(call.facts, call.arguments, results);
 }
 
 void after_call(const void* record, ObserverContext* context) {
   const Phase now = phase.load(std::memory_order_relaxed);
   if (now == Phase::checking) check_outputs(record);
   if (now != Phase::on || context == nullptr) return;
-  const Call& call = *static_cast<Call*>(context);
-  if (call.ticket != 0) answer_next_read(std::nullopt);
+  const auto* const call = static_cast<const Call*>(context);
+  const auto* const computable = dynamic_cast<const ComputableCall*>(call);
+  if (computable == nullptr && call->additions == KnownBytes::additions_of_thread()) return;
+  if (call->facts.reads) answer_next_read(std::nullopt);
   const TorchValues outputs = outputs_of(record);
   std::vector<TorchTensor> results;
-  bool done = outputs.count >= call.facts.results && read_results(last_of(outputs, call.facts.results), results);
-  const std::int64_t largest = std::int64_t{kKeptCopyBytes};
-  for (const TorchTensor& result : results) done = done && result.extent() <= largest;
-  done = done && complete(call, results);
-  if (!done && call.ticket != 0) static_cast<void>(host_arithmetic().finish(call.ticket, {}));
-  const auto settle = [done](const TorchTensor& tensor) {
-    // Also what an operator changed in part, and then failed: unknown memory contains zeros.
-    if (!mark_known(tensor) || !done) forget(tensor);
+  const bool all = outputs.count >= call->facts.results && read_results(last_of(outputs, call->facts.results), results);
+  const bool can = all && computable != nullptr && std::all_of(results.begin(), results.end(), can_hold_values);
+  const bool done = can && compute(*computable, results);
+  const auto settle = [can, done](const TorchTensor& tensor) {
+    if (can) mark_known(tensor);  // also what an operator changed in part, and then failed
+    if (!done) forget(tensor);
   };
-  if (call.facts.out == 0) std::for_each(call.targets.begin(), call.targets.end(), settle);
-  std::for_each(results.begin(), results.end(), settle);  // of those for `out=`, with their present sizes
+  // Those for `out=` are among the results, with their present sizes.
+  if (computable != nullptr && call->facts.out == 0)
+    std::for_each(computable->targets.begin(), computable->targets.end(), settle);
+  std::for_each(results.begin(), results.end(), settle);
+  if (!done && computable != nullptr && computable->ticket != 0)
+    static_cast<void>(host_arithmetic().finish(computable->ticket, {}));
 }
 
 }  // namespace

@@ -61,8 +61,8 @@ struct TorchStorage {
 
 /// A strided tensor with memory.
 struct TorchTensor {
-  char* data = nullptr;   ///< of its first element
-  std::int32_t type = 0;  ///< c10::ScalarType
+  char* data = nullptr;    ///< of its first element
+  std::int32_t type = -1;  ///< c10::ScalarType; below 0: the tensor is not defined
   std::int64_t item_bytes = 0;
   bool on_device = false;
   std::vector<std::int64_t> sizes;
