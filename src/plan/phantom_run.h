@@ -54,7 +54,7 @@ struct PhantomUsage {
   std::vector<PhantomProcess> processes;
   /// For each device, the maximum that all processes held at once, with their contexts; empty if none was used.
   std::vector<std::uint64_t> device_peaks;
-  std::uint64_t reads = 0;  ///< copies from a device to the host of values that no kernel computed
+  std::uint64_t reads = 0;  ///< copies to the host of unknown values that may decide something
   /// Numbers of different operations with an estimated workspace, and of kernels with estimated needs.
   std::array<std::uint64_t, phantom::kEstimates> estimates{};
   std::vector<std::string> unanswered;  ///< functions of CUDA without an answer, in alphabetical order

@@ -48,6 +48,8 @@ constinit Forward<CpuNew> cpu_new{"_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm"};
 constinit Forward<CpuDelete> cpu_delete{"_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv"};
 constinit Forward<CpuOutOfMemory> cpu_oom{"_ZN3c1025ProfiledCPUMemoryReporter11OutOfMemoryEm"};
 
+thread_local constinit bool left_out __attribute__((tls_model("initial-exec"))) = false;
+
 inline std::uint64_t number(const void* address) noexcept {
   return reinterpret_cast<std::uintptr_t>(address);
 }
@@ -140,7 +142,7 @@ TIDEMARK_HOOK void tidemark_oom_signed(std::int64_t size, std::uint64_t allocate
 
 TIDEMARK_HOOK void tidemark_cpu_new(void* self, void* address, std::size_t size) {
   CpuNew* next = TIDEMARK_FORWARD_TO(cpu_new, &tidemark_cpu_new);
-  if (size > 0) {
+  if (size > 0 && !left_out) {
     record_allocation(ring::RecordKind::allocate, kCpu, number(address), size, nullptr, native_caller_context());
   }
   if (next != nullptr) next(self, address, size);
@@ -148,7 +150,7 @@ TIDEMARK_HOOK void tidemark_cpu_new(void* self, void* address, std::size_t size)
 
 TIDEMARK_HOOK void tidemark_cpu_delete(void* self, void* address) {
   CpuDelete* next = TIDEMARK_FORWARD_TO(cpu_delete, &tidemark_cpu_delete);
-  if (address != nullptr) record_free(kCpu, number(address), nullptr);
+  if (address != nullptr && !left_out) record_free(kCpu, number(address), nullptr);
   if (next != nullptr) next(self, address);
 }
 
@@ -156,6 +158,11 @@ TIDEMARK_HOOK void tidemark_cpu_oom(void* self, std::size_t size) {
   CpuOutOfMemory* next = TIDEMARK_FORWARD_TO(cpu_oom, &tidemark_cpu_oom);
   record_allocation(ring::RecordKind::out_of_memory, kCpu, 0, size, nullptr, native_caller_context());
   if (next != nullptr) next(self, size);
+}
+
+/// From now on the recording does not contain the calling thread's host memory: the phantom GPU's own arithmetic.
+TIDEMARK_HOOK void tidemark_leave_thread_out() {
+  left_out = true;
 }
 
 std::size_t patch_torch_hooks() noexcept {

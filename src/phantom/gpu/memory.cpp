@@ -57,11 +57,12 @@ bool usually_true(const char* kernel) {
 }
 
 thread_local std::optional<std::int64_t> next_answer;
+thread_local bool reads_fractions = false;
 
 // The host reads values: known ones, or that no kernel computed. Of those, the size of a result is the true one, a
 // single truth value the one with which programs continue normally, and all others are zeros.
 void read_result(void* to, const void* from, std::size_t bytes) {
-  if (bytes <= kKeptCopyBytes && known_bytes().knows(from, bytes)) {
+  if (bytes <= kKnownCopyBytes && known_bytes().knows(from, bytes)) {
     std::memcpy(to, from, bytes);
     return;
   }
@@ -70,10 +71,10 @@ void read_result(void* to, const void* from, std::size_t bytes) {
     next_answer.reset();
     return;
   }
-  count_read();
+  if (!reads_fractions) count_read();
   if (bytes == 1 && usually_true(last_launched_kernel())) {
     std::memset(to, 1, 1);
-  } else if (bytes <= kKeptCopyBytes) {
+  } else if (bytes <= kKnownCopyBytes) {
     std::memcpy(to, from, bytes);
   } else {
     std::memset(to, 0, bytes);
@@ -81,7 +82,7 @@ void read_result(void* to, const void* from, std::size_t bytes) {
 }
 
 std::size_t largest_kept_copy() {
-  return known_bytes().total() > kManyKeptBytes ? kKeptCopyBytesOfMany : kKeptCopyBytes;
+  return known_bytes().total() > kManyKnownBytes ? kKeptCopyBytes : kKnownCopyBytes;
 }
 
 void give_back(const Allocation& allocation) {
@@ -234,6 +235,10 @@ bool is_pinned(const void* pointer) {
   const std::lock_guard lock(all.mutex);
   const auto found = holder(all.pinned, pointer);
   return found != all.pinned.end() && pointer < found->first + found->second;
+}
+
+void read_fractions(bool reads) {
+  reads_fractions = reads;
 }
 
 void answer_next_read(std::optional<std::int64_t> number) {

@@ -10,11 +10,11 @@
 namespace tidemark::phantom {
 
 /// Copies up to this many bytes are kept, so that small values that a program passes through the GPU arrive (masks,
-/// labels, shapes, seeds, flags). Larger ones are dropped.
-inline constexpr std::size_t kKeptCopyBytes = 1 << 20;
-/// While more values than this are kept, only copies up to the smaller size are.
-inline constexpr std::size_t kManyKeptBytes = 512 << 20;
-inline constexpr std::size_t kKeptCopyBytesOfMany = 64 << 10;
+/// labels, indices). Larger ones are dropped.
+inline constexpr std::size_t kKnownCopyBytes = 1 << 20;
+/// The same between ranks, and while more than kManyKnownBytes are known.
+inline constexpr std::size_t kKeptCopyBytes = 64 << 10;
+inline constexpr std::size_t kManyKnownBytes = 512 << 20;
 
 /// The smallest piece of memory that a driver maps.
 inline constexpr std::size_t kGranularity = 2 << 20;
@@ -68,8 +68,12 @@ bool unregister_pinned(void* pointer);
 void copy(void* to, const void* from, std::size_t bytes);
 void fill(void* to, int value, std::size_t bytes);
 
-/// The next copy of an unknown value of 1, 4 or 8 bytes to the host, on this thread, gets this number: an operator reads
-/// the size of its result, or its result. Nullopt: none does.
+/// Whether this thread reads numbers with fractions, such as a loss: programs print them, and rarely decide by them, so
+/// they do not count as results that were read (count_read).
+void read_fractions(bool reads);
+
+/// The next copy of an unknown value of 1, 4 or 8 bytes to the host, on this thread, gets this number: an operator
+/// reads the size of its result, or its result. Nullopt: none does.
 void answer_next_read(std::optional<std::int64_t> number);
 
 /// The file. All zeros at first; places are assigned in order and reused when their process has ended.

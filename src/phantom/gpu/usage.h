@@ -10,7 +10,7 @@
 
 namespace tidemark::phantom {
 
-/// Counts a copy from a device to the host: the program's further actions depend on values that no kernel computed.
+/// Counts a copy from a device to the host of values that are not known and may decide the program's further actions.
 /// Lock-free, allocates nothing.
 void count_read();
 

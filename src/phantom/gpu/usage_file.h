@@ -31,7 +31,7 @@ struct UsageFile {
 
   std::uint32_t magic;
   std::atomic<std::uint32_t> unanswered;             ///< functions in `names`, at most kMaxNames
-  std::atomic<std::uint64_t> reads;                  ///< copies from a device to the host
+  std::atomic<std::uint64_t> reads;                  ///< copies to the host of unknown values that may decide something
   std::atomic<std::uint64_t> estimates[kEstimates];  ///< by Estimate: different operations or kernels
   std::atomic<std::uint64_t> requests;               ///< for device memory
   std::atomic<std::uint64_t> steps;                  ///< completed training steps

@@ -17,6 +17,7 @@
 
 #include "base/thread_without_signals.h"
 #include "phantom/gpu/abi.h"
+#include "phantom/gpu/memory.h"
 #include "phantom/gpu/program_python.h"
 #include "phantom/values/observed_calls.h"
 
@@ -126,6 +127,9 @@ class Worker {
 
   void serve() {
     const PythonObjects& all = python();
+    if (auto* const leave_out = program_function<void (*)()>("tidemark_leave_thread_out")) leave_out();
+    // Other threads are the program's, and their time is not measured.
+    if (auto* const use_threads = program_function<void (*)(int)>("omp_set_num_threads")) use_threads(1);
     all.take_gil();
     void* python_state = all.leave();
     std::unique_lock lock(mutex_);
@@ -313,8 +317,9 @@ std::int64_t HostArithmetic::largest_bytes() const {
     std::int64_t bytes;
   };
   constexpr std::int64_t kMillisecond = 1'000'000;
-  constexpr std::array<Stage, 3> kStages = {
-      {{0.3, 1000 * kMillisecond, 1 << 20}, {0.5, 1500 * kMillisecond, 64 << 10}, {0.7, 2000 * kMillisecond, 1 << 10}}};
+  constexpr std::array<Stage, 3> kStages = {{{0.3, 1000 * kMillisecond, kKnownCopyBytes},
+                                             {0.5, 1500 * kMillisecond, 64 << 10},
+                                             {0.7, 2000 * kMillisecond, 1 << 10}}};
   const std::int64_t spent = worker().spent();
   if (spent < kStages[0].start) return kStages[0].bytes;
   const auto own = static_cast<double>(nanoseconds(CLOCK_PROCESS_CPUTIME_ID) - time_at_start.load() - spent);
@@ -341,6 +346,7 @@ std::optional<OperatorFacts> HostArithmetic::describe(const char* name, const ch
     facts->written = static_cast<std::uint64_t>(next());
     facts->overwritten = static_cast<std::uint64_t>(next());
     facts->out = static_cast<std::uint64_t>(next());
+    facts->delivered = next();
     for (bool* const flag : {&facts->ignored, &facts->computable, &facts->zeroes, &facts->copies, &facts->reads})
       *flag = next() != 0;
     python().drop(found);

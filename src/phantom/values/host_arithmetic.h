@@ -22,9 +22,10 @@ struct OperatorFacts {
   std::uint64_t out = 0;          ///< of those, the ones that it may resize: `out=`
   bool ignored = false;           ///< it changes no device memory, or only through other operators, or NCCL's
   bool computable = false;
-  bool zeroes = false;  ///< it sets its only argument to zero
-  bool copies = false;  ///< copy_(target, source, …)
-  bool reads = false;   ///< it reads one number from the device: its result, or the size of it
+  bool zeroes = false;          ///< it sets its only argument to zero
+  bool copies = false;          ///< copy_(target, source, …)
+  std::int64_t delivered = -1;  ///< the argument that it may copy to the host, or below 0
+  bool reads = false;           ///< it reads one number from the device: its result, or the size of it
 };
 
 /// A copied argument or result of an operator.

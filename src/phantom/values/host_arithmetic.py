@@ -9,10 +9,10 @@ import sys
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any
+    from typing import Any, Optional, Tuple
 
     # (memory or None, type, sizes, strides), as made by host_arithmetic.cpp.
-    Described = tuple[memoryview | None, int, tuple[int, ...], tuple[int, ...]]
+    Described = Tuple[Optional[memoryview], int, Tuple[int, ...], Tuple[int, ...]]
 
 # Their first argument only receives values.
 OVERWRITING = {
@@ -26,6 +26,9 @@ WITHOUT_VALUES = {
     *("record_stream", "_efficientzerotensor", "is_pinned", "_pin_memory"),
 }
 
+# They copy this argument to the host.
+DELIVERED = {"aten::copy_": 1, "aten::_local_scalar_dense": 0}
+
 # Operators of these libraries are made of others, or move bytes with NCCL.
 OTHER_NAMESPACES = {"c10d", "_c10d_functional", "_c10d_functional_autograd", "profiler", "rpc", "symm_mem"}
 
@@ -38,7 +41,7 @@ UNCHANGED = {"_amp_foreach_non_finite_check_and_unscale_": (1,)}
 # What the operator reads from the device: the number of elements of its result, or of true ones, or the result.
 COUNTS: dict[str, Callable[[Any, list[Any]], int]] = {
     "nonzero": lambda result, _: result.size(0),
-    "_unique2": lambda result, arguments: int(arguments[0].sum()) if str(arguments[0].dtype) == "torch.bool" else result[0].size(0),
+    "_unique2": lambda result, inputs: int(inputs[0].sum()) if "bool" in str(inputs[0].dtype) else result[0].size(0),
     "unique_consecutive": lambda result, _: result[0].size(0),
     "equal": lambda result, _: int(result),
 }
@@ -55,7 +58,9 @@ class Operator:
         self.names = [argument.name for argument in self.schema.arguments]
         self.positional = sum(not argument.kwarg_only for argument in self.schema.arguments)
         self.types = [i for i, argument in enumerate(self.schema.arguments) if "ScalarType" in str(argument.real_type)]
-        self.generator = next((i for i, argument in enumerate(self.schema.arguments) if "Generator" in str(argument.type)), None)
+        self.generator = next(
+            (i for i, argument in enumerate(self.schema.arguments) if "Generator" in str(argument.type)), None
+        )
         self.random = torch.Tag.nondeterministic_seeded in tags
         self.failures = 0
 
@@ -98,7 +103,7 @@ class HostArithmetic:
             operator.namespace in OTHER_NAMESPACES
             or (own and not on_device)
             or (not own and not written)
-            or not (makes or written or counts)
+            or not (makes or written or counts or name in DELIVERED)
             or (operator.namespace == "aten" and operator.name in WITHOUT_VALUES)
         )
         computable = (
@@ -112,7 +117,7 @@ class HostArithmetic:
         )
         self.operators.append(operator)
         return (
-            *(len(self.operators) - 1, len(arguments), len(returns), written, overwritten, out),
+            *(len(self.operators) - 1, len(arguments), len(returns), written, overwritten, out, DELIVERED.get(name, -1)),
             *(int(ignored), int(computable), int(name == "aten::zero_"), int(name == "aten::copy_"), int(counts)),
         )
 
@@ -137,7 +142,7 @@ class HostArithmetic:
         if operator.generator is not None:
             arguments[operator.generator] = self.generator
         count = operator.positional
-        named = dict(zip(operator.names[count:], arguments[count:], strict=True))
+        named = dict(zip(operator.names[count:], arguments[count:]))
         if "pin_memory" in named:
             named["pin_memory"] = None
         return operator.function(*arguments[:count], **named), arguments
@@ -146,7 +151,7 @@ class HostArithmetic:
         results = list(self.flatten(result))
         if len(results) != len(described):
             return False
-        pairs = [(one, self.tensor(other)) for one, other in zip(results, described, strict=True) if other is not None]
+        pairs = [(one, self.tensor(other)) for one, other in zip(results, described) if other is not None]
         if any(one.shape != target.shape or one.dtype != target.dtype for one, target in pairs):
             return False
         for one, target in pairs:

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cstring>
 #include <memory>
 #include <mutex>
 #include <shared_mutex>
+#include <string>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -44,6 +46,7 @@ struct Call : ObserverContext {
 
   const OperatorFacts& facts;
   const std::uint64_t additions = KnownBytes::additions_of_thread();
+  bool delivers_fractions = false;
 };
 
 // A call whose results will be computed when the operator has ended: by then, their memory is there.
@@ -53,6 +56,7 @@ struct ComputableCall : Call {
   std::vector<Argument> arguments;
   std::vector<TorchTensor> targets;  // arguments that it changes, on the device
   std::vector<TorchTensor> sources;  // other arguments on the device
+  std::vector<std::string> before;   // the content of the targets
   std::int64_t ticket = 0;           // of begin(); 0: none
 };
 
@@ -283,8 +287,9 @@ std::unique_ptr<ObserverContext> before_call(const void* record) {
     if (now == Phase::checking) check_inputs(record);
     return nullptr;
   }
+  if (getpid() != observed_process.load(std::memory_order_relaxed)) return nullptr;  // a forked child
   const OperatorFacts& facts = facts_of(record);
-  if (facts.ignored || getpid() != observed_process.load(std::memory_order_relaxed)) return nullptr;
+  if (facts.ignored) return nullptr;
   const TorchValues inputs = inputs_of(record);
   if (inputs.count < facts.arguments) return nullptr;
   const TorchValues values = last_of(inputs, facts.arguments);
@@ -300,10 +305,21 @@ std::unique_ptr<ObserverContext> before_call(const void* record) {
     if (!number) call.reset();
     answer_next_read(number);
   }
-  if (call == nullptr || facts.overwritten == facts.written)
+  // An argument for `out=` may also be another argument.
+  if (call == nullptr || (facts.overwritten == facts.written && facts.out == 0))
     for (const TorchTensor& target : arguments.targets) forget(target);
-  if (call == nullptr) return facts.copies ? nullptr : std::make_unique<Call>(facts);
+  if (call == nullptr) {
+    if (facts.delivered < 0) return std::make_unique<Call>(facts);
+    const auto delivered = read_tensor(values.first[facts.delivered]);
+    if (!delivered || !delivered->on_device || !delivered->has_fractions()) return nullptr;
+    auto delivery = std::make_unique<Call>(facts);
+    delivery->delivers_fractions = true;
+    read_fractions(true);
+    return delivery;
+  }
   call->targets = std::move(arguments.targets);
+  for (const TorchTensor& target : call->targets)
+    call->before.emplace_back(target.data, static_cast<std::size_t>(target.extent()));
   call->sources = std::move(arguments.sources);
   return call;
 }
@@ -327,7 +343,7 @@ bool read_results(const TorchValues& values, std::vector<TorchTensor>& found) {
 }
 
 bool can_hold_values(const TorchTensor& tensor) {
-  return tensor.type < 0 || (tensor.extent() <= static_cast<std::int64_t>(kKeptCopyBytes) && tensor.pieces());
+  return tensor.type < 0 || (tensor.extent() <= static_cast<std::int64_t>(kKnownCopyBytes) && tensor.pieces());
 }
 
 bool compute(const ComputableCall& call, const std::vector<TorchTensor>& results) {
@@ -336,8 +352,11 @@ bool compute(const ComputableCall& call, const std::vector<TorchTensor>& results
   if (call.facts.copies && known(call.targets)) return true;  // by copies that it was made of
   if (call.facts.zeroes) return true;                         // unknown memory contains zeros
   const bool overwrites = call.facts.overwritten == call.facts.written;
-  return known(call.sources) && (overwrites || known(call.targets)) &&
-         host_arithmetic().compute(call.facts, call.arguments, results);
+  if (!known(call.sources) || (!overwrites && !known(call.targets))) return false;
+  // Operators that it was made of may have changed them already.
+  for (std::size_t index = 0; index < call.before.size() && !overwrites; ++index)
+    std::memcpy(call.targets[index].data, call.before[index].data(), call.before[index].size());
+  return host_arithmetic().compute(call.facts, call.arguments, results);
 }
 
 void after_call(const void* record, ObserverContext* context) {
@@ -345,6 +364,7 @@ void after_call(const void* record, ObserverContext* context) {
   if (now == Phase::checking) check_outputs(record);
   if (now != Phase::on || context == nullptr) return;
   const auto* const call = static_cast<const Call*>(context);
+  if (call->delivers_fractions) return read_fractions(false);
   const auto* const computable = dynamic_cast<const ComputableCall*>(call);
   if (computable == nullptr && call->additions == KnownBytes::additions_of_thread()) return;
   if (call->facts.reads) answer_next_read(std::nullopt);

@@ -69,6 +69,7 @@ struct TorchTensor {
   std::vector<std::int64_t> strides;
 
   [[nodiscard]] std::int64_t elements() const;
+  [[nodiscard]] bool has_fractions() const { return type >= 5 && type != 11; }  // float16, float32, float64, bfloat16
   /// From `data` to the end of its last element, gaps included.
   [[nodiscard]] std::int64_t extent() const;
   /// Its memory as contiguous pieces: (start, bytes) each. Nullopt if there are more than 4096.

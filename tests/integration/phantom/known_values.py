@@ -54,8 +54,13 @@ def cases(device):
     yield "in place", y.tolist()
     y.masked_fill_(y < 0, 100).clamp_(max=50)
     yield "in place again", [y.tolist(), int((y == 50).sum())]
+    counters = [put([1, 2]), put([3.5]), put([True, False])]
+    torch._foreach_add_(counters[:2], 2)
+    torch._foreach_mul_(counters[:2], 3)
+    yield "lists in place", [counter.tolist() for counter in counters]
     out = torch.empty(0, dtype=torch.long, device=device)
     torch.add(y, 1, out=out)
+    torch.mul(out, 2, out=out)
     yield "out=", out.tolist()
     into = torch.zeros(4, 6, device=device)
     into[:, ::2] = torch.ones(4, 3)

@@ -1,14 +1,13 @@
-"""Programs in which no value decides a size: prints all events of PyTorch's allocator, for one of them."""
+"""Programs in which no value decides a size: prints all events of PyTorch's allocator, for those that are named."""
 
 import hashlib
+import itertools
 import json
 import os
 import sys
 
 import torch
 from torch.utils.checkpoint import checkpoint
-
-WHICH = sys.argv[1]
 
 
 class Block(torch.nn.Module):
@@ -102,8 +101,11 @@ PROGRAMS = {
 
 torch.cuda.memory._record_memory_history(context=None, stacks="python")
 torch.zeros(1, device="cuda")
-PROGRAMS[WHICH]()
-events = [[event["action"], event["size"]] for trace in torch.cuda.memory._snapshot()["device_traces"] for event in trace]
-text = json.dumps(events)
+for name in sys.argv[1:]:
+    PROGRAMS[name]()
+events = [(event["action"], event["size"]) for trace in torch.cuda.memory._snapshot()["device_traces"] for event in trace]
+# Tensors that are freed together, as autocast's copies of the weights, are so in no order.
+groups = itertools.groupby(events, lambda event: event[0].startswith("free"))
+text = json.dumps([sorted(group) if frees else list(group) for frees, group in groups])
 peaks = [torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved()]
 print(json.dumps([len(events), hashlib.sha256(text.encode()).hexdigest(), *peaks]), file=sys.stderr)

@@ -49,6 +49,7 @@ TEST(KnownBytes, AgreesWithPlainArrays) {
           bytes.copy(memory.data() + start, memory.data() + from, count);
       }
       ASSERT_EQ(memory, values) << "seed " << seed << ", step " << step;
+      ASSERT_EQ(bytes.total(), static_cast<std::size_t>(std::count(known.begin(), known.end(), 1)));
       for (std::size_t index = 0; index < kBytes; ++index) {
         ASSERT_EQ(bytes.knows(memory.data() + index, 1), known[index] != 0)
             << "seed " << seed << ", step " << step << ", byte " << index;
