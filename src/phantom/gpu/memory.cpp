@@ -59,6 +59,12 @@ bool usually_true(const char* kernel) {
 thread_local std::optional<std::int64_t> next_answer;
 thread_local bool reads_fractions = false;
 
+struct ExpectedTruth {
+  const void* address = nullptr;
+  bool value = false;
+};
+thread_local ExpectedTruth expected_truth;
+
 // The host reads values: known ones, or that no kernel computed. Of those, the size of a result is the true one, a
 // single truth value the one with which programs continue normally, and all others are zeros.
 void read_result(void* to, const void* from, std::size_t bytes) {
@@ -72,7 +78,9 @@ void read_result(void* to, const void* from, std::size_t bytes) {
     return;
   }
   if (!reads_fractions) count_read();
-  if (bytes == 1 && usually_true(last_launched_kernel())) {
+  if (bytes == 1 && from == expected_truth.address) {
+    std::memset(to, expected_truth.value ? 1 : 0, 1);
+  } else if (bytes == 1 && usually_true(last_launched_kernel())) {
     std::memset(to, 1, 1);
   } else if (bytes <= kKnownCopyBytes) {
     std::memcpy(to, from, bytes);
@@ -237,6 +245,10 @@ bool is_pinned(const void* pointer) {
   return found != all.pinned.end() && pointer < found->first + found->second;
 }
 
+void expect_truth(const void* address, bool value) {
+  expected_truth = {address, value};
+}
+
 void read_fractions(bool reads) {
   reads_fractions = reads;
 }
@@ -275,6 +287,7 @@ void fill(void* to, int value, std::size_t bytes) {
 /// The recording library calls this for each new block of PyTorch's allocator: what earlier blocks left there is not
 /// its value.
 TIDEMARK_PHANTOM_API void tidemark_on_block(void* address, std::size_t bytes) {
+  if (address == expected_truth.address) expected_truth = {};
   known_bytes().forget(address, bytes);
 }
 

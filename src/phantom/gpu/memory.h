@@ -68,6 +68,9 @@ bool unregister_pinned(void* pointer);
 void copy(void* to, const void* from, std::size_t bytes);
 void fill(void* to, int value, std::size_t bytes);
 
+/// This thread reads this truth value at the address if it is unknown, until PyTorch's allocator uses the block again.
+void expect_truth(const void* address, bool value);
+
 /// Whether this thread reads numbers with fractions, such as a loss: programs print them, and rarely decide by them, so
 /// they do not count as results that were read (count_read).
 void read_fractions(bool reads);

@@ -347,6 +347,7 @@ std::optional<OperatorFacts> HostArithmetic::describe(const char* name, const ch
     facts->overwritten = static_cast<std::uint64_t>(next());
     facts->out = static_cast<std::uint64_t>(next());
     facts->delivered = next();
+    facts->comparison = next();
     for (bool* const flag : {&facts->ignored, &facts->computable, &facts->zeroes, &facts->copies, &facts->reads})
       *flag = next() != 0;
     python().drop(found);

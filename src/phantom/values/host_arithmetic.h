@@ -24,6 +24,7 @@ struct OperatorFacts {
   bool computable = false;
   bool zeroes = false;          ///< it sets its only argument to zero
   bool copies = false;          ///< copy_(target, source, …)
+  std::int64_t comparison = 0;  ///< 1 to 4: it is >=, >, <=, < with a number
   std::int64_t delivered = -1;  ///< the argument that it may copy to the host, or below 0
   bool reads = false;           ///< it reads one number from the device: its result, or the size of it
 };

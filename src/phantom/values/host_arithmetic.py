@@ -29,6 +29,9 @@ WITHOUT_VALUES = {
 # They copy this argument to the host.
 DELIVERED = {"aten::copy_": 1, "aten::_local_scalar_dense": 0}
 
+# With a number: an unknown value is compared as zero.
+COMPARISONS = {"ge": 1, "gt": 2, "le": 3, "lt": 4}
+
 # Operators of these libraries are made of others, or move bytes with NCCL.
 OTHER_NAMESPACES = {"c10d", "_c10d_functional", "_c10d_functional_autograd", "profiler", "rpc", "symm_mem"}
 
@@ -118,6 +121,7 @@ class HostArithmetic:
         self.operators.append(operator)
         return (
             *(len(self.operators) - 1, len(arguments), len(returns), written, overwritten, out, DELIVERED.get(name, -1)),
+            COMPARISONS.get(operator.name, 0) if name.startswith("aten::") and overload == "Scalar" else 0,
             *(int(ignored), int(computable), int(name == "aten::zero_"), int(name == "aten::copy_"), int(counts)),
         )
 

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <string>
 #include <unordered_map>
@@ -47,6 +48,7 @@ struct Call : ObserverContext {
   const OperatorFacts& facts;
   const std::uint64_t additions = KnownBytes::additions_of_thread();
   bool delivers_fractions = false;
+  std::optional<bool> truth;  // of an unknown value, which counts as zero, compared with a number
 };
 
 // A call whose results will be computed when the operator has ended: by then, their memory is there.
@@ -281,6 +283,21 @@ bool is_plain_copy(const TorchValues& values) {
          target->strides == source->strides && target->extent() == target->elements() * target->item_bytes;
 }
 
+std::optional<bool> compare_zero(std::int64_t comparison, const TorchValue& number) {
+  if (number.tag != kIntegerTag && number.tag != kNumberTag) return std::nullopt;
+  const double limit = number.tag == kIntegerTag ? static_cast<double>(number.integer) : number.number;
+  switch (comparison) {
+    case 1:
+      return 0 >= limit;
+    case 2:
+      return 0 > limit;
+    case 3:
+      return 0 <= limit;
+    default:
+      return 0 < limit;
+  }
+}
+
 std::unique_ptr<ObserverContext> before_call(const void* record) {
   const Phase now = phase.load(std::memory_order_relaxed);
   if (now != Phase::on) {
@@ -309,7 +326,11 @@ std::unique_ptr<ObserverContext> before_call(const void* record) {
   if (call == nullptr || (facts.overwritten == facts.written && facts.out == 0))
     for (const TorchTensor& target : arguments.targets) forget(target);
   if (call == nullptr) {
-    if (facts.delivered < 0) return std::make_unique<Call>(facts);
+    if (facts.delivered < 0) {
+      auto unknown = std::make_unique<Call>(facts);
+      if (facts.comparison != 0) unknown->truth = compare_zero(facts.comparison, values.first[1]);
+      return unknown;
+    }
     const auto delivered = read_tensor(values.first[facts.delivered]);
     if (!delivered || !delivered->on_device || !delivered->has_fractions()) return nullptr;
     auto delivery = std::make_unique<Call>(facts);
@@ -366,7 +387,7 @@ void after_call(const void* record, ObserverContext* context) {
   const auto* const call = static_cast<const Call*>(context);
   if (call->delivers_fractions) return read_fractions(false);
   const auto* const computable = dynamic_cast<const ComputableCall*>(call);
-  if (computable == nullptr && call->additions == KnownBytes::additions_of_thread()) return;
+  if (computable == nullptr && !call->truth && call->additions == KnownBytes::additions_of_thread()) return;
   if (call->facts.reads) answer_next_read(std::nullopt);
   const TorchValues outputs = outputs_of(record);
   std::vector<TorchTensor> results;
@@ -381,6 +402,7 @@ void after_call(const void* record, ObserverContext* context) {
   if (computable != nullptr && call->facts.out == 0)
     std::for_each(computable->targets.begin(), computable->targets.end(), settle);
   std::for_each(results.begin(), results.end(), settle);
+  if (call->truth && results.size() == 1 && results[0].elements() == 1) expect_truth(results[0].data, *call->truth);
   if (!done && computable != nullptr && computable->ticket != 0)
     static_cast<void>(host_arithmetic().finish(computable->ticket, {}));
 }

@@ -106,9 +106,22 @@ def shapes_of_random_values(device):
     }
 
 
+def checks_of_unknown_values():
+    """They count as zeros."""
+    unknown = torch.randn(3000, 3000, device="cuda").argmax(0)
+    return {
+        "range": bool(unknown.min() >= 0 and unknown.max() < 3000),
+        "all in range": bool((unknown >= 0).all()),
+        "not above": not bool(unknown.max() > 5),
+        "many": bool((unknown == unknown[0]).all()),
+        "none": unknown.max().item() == 0,
+    }
+
+
 torch.zeros(1, device="cuda")
 plain = {name: json.loads(json.dumps(value)) for name, value in cases("cpu")}
 seen = {name: json.loads(json.dumps(value)) for name, value in cases("cuda")}
 wrong = {name: [seen[name], plain[name]] for name in plain if seen[name] != plain[name]}
-wrong |= {name: False for name, right in shapes_of_random_values("cuda").items() if not right}
+random, unknown = shapes_of_random_values("cuda"), checks_of_unknown_values()
+wrong |= {name: False for name, right in (random | unknown).items() if not right}
 print(json.dumps({"right": len(plain) - len(wrong), "wrong": wrong}), file=sys.stderr)

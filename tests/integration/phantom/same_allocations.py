@@ -108,4 +108,4 @@ events = [(event["action"], event["size"]) for trace in torch.cuda.memory._snaps
 groups = itertools.groupby(events, lambda event: event[0].startswith("free"))
 text = json.dumps([sorted(group) if frees else list(group) for frees, group in groups])
 peaks = [torch.cuda.max_memory_allocated(), torch.cuda.max_memory_reserved()]
-print(json.dumps([len(events), hashlib.sha256(text.encode()).hexdigest(), *peaks]), file=sys.stderr)
+print(json.dumps([len(events), hashlib.sha256(text.encode()).hexdigest(), *peaks]))
