@@ -316,10 +316,10 @@ std::int64_t HostArithmetic::largest_bytes() const {
     std::int64_t start;  // nanoseconds that it may spend anyway
     std::int64_t bytes;
   };
-  constexpr std::int64_t kMillisecond = 1'000'000;
-  constexpr std::array<Stage, 3> kStages = {{{0.3, 1000 * kMillisecond, kKnownCopyBytes},
-                                             {0.5, 1500 * kMillisecond, 64 << 10},
-                                             {0.7, 2000 * kMillisecond, 1 << 10}}};
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  // A plan takes some five seconds before its first step. So it takes at most twice its time.
+  constexpr std::array<Stage, 3> kStages = {
+      {{0.4, 5 * kSecond / 2, kKnownCopyBytes}, {0.6, 7 * kSecond / 2, 64 << 10}, {0.8, 9 * kSecond / 2, 1 << 10}}};
   const std::int64_t spent = worker().spent();
   if (spent < kStages[0].start) return kStages[0].bytes;
   const auto own = static_cast<double>(nanoseconds(CLOCK_PROCESS_CPUTIME_ID) - time_at_start.load() - spent);

@@ -225,7 +225,9 @@ class Arguments {
     }
     const bool needs_value = (facts_.overwritten & bit) == 0;
     bytes_ += tensor->extent();
-    if (bytes_ > largest_bytes_ || (needs_value ? !is_known(*tensor) : !tensor->pieces())) computable_ = false;
+    if (tensor->extent() > largest_bytes_ || bytes_ > kMostTensors * largest_bytes_ ||
+        (needs_value ? !is_known(*tensor) : !tensor->pieces()))
+      computable_ = false;
     (is_target ? targets : sources).push_back(*tensor);
   }
 
@@ -267,6 +269,7 @@ class Arguments {
     return true;
   }
 
+  static constexpr std::int64_t kMostTensors = 4;  // of the largest size, or more smaller ones
   const OperatorFacts& facts_;
   const TorchValues values_;
   const std::int64_t largest_bytes_;

@@ -43,7 +43,7 @@ class Values(Case):
     def test_arithmetic_has_a_budget(self):
         _, (seconds,), _ = self.plan("much_arithmetic.py")
         _, (without,), _ = self.plan("much_arithmetic.py", TIDEMARK_PLAN_VALUES="off")
-        self.assertLess(seconds, 2 * without + 4)
+        self.assertLess(seconds, 2 * without + 6)
 
 
 if __name__ == "__main__":
