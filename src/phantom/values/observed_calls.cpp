@@ -149,9 +149,15 @@ const OperatorFacts& facts_of(const void* record) {
 }
 
 bool is_known(const TorchTensor& tensor) {
+  if (known_bytes().knows(tensor.data, static_cast<std::size_t>(tensor.extent()))) return true;  // with its gaps
   const auto pieces = tensor.pieces();
   return pieces && std::all_of(pieces->begin(), pieces->end(),
                                [](const auto& piece) { return known_bytes().knows(piece.first, piece.second); });
+}
+
+// Whether its memory is not so scattered that it cannot be marked.
+bool can_become_known(const TorchTensor& tensor) {
+  return tensor.pieces().has_value() || is_known(tensor);
 }
 
 void forget(const TorchTensor& tensor) {
@@ -226,7 +232,7 @@ class Arguments {
     const bool needs_value = (facts_.overwritten & bit) == 0;
     bytes_ += tensor->extent();
     if (tensor->extent() > largest_bytes_ || bytes_ > kMostTensors * largest_bytes_ ||
-        (needs_value ? !is_known(*tensor) : !tensor->pieces()))
+        !(needs_value ? is_known(*tensor) : can_become_known(*tensor)))
       computable_ = false;
     (is_target ? targets : sources).push_back(*tensor);
   }
@@ -315,8 +321,8 @@ std::unique_ptr<ObserverContext> before_call(const void* record) {
   const TorchValues values = last_of(inputs, facts.arguments);
   Arguments arguments(facts, values, facts.computable ? host_arithmetic().largest_bytes() : 0);
   if (!arguments.look()) return nullptr;
-  const bool computable =
-      facts.computable && arguments.computable() && !captures().any() && !(facts.copies && is_plain_copy(values));
+  const bool is_plain = facts.copies && is_plain_copy(values);
+  const bool computable = facts.computable && arguments.computable() && !captures().any() && !is_plain;
   auto call = computable ? std::make_unique<ComputableCall>(facts) : nullptr;
   if (call != nullptr && !arguments.copy(call->arguments)) call.reset();
   if (call != nullptr && facts.reads) {
@@ -325,8 +331,8 @@ std::unique_ptr<ObserverContext> before_call(const void* record) {
     if (!number) call.reset();
     answer_next_read(number);
   }
-  // An argument for `out=` may also be another argument.
-  if (call == nullptr || (facts.overwritten == facts.written && facts.out == 0))
+  // Computed ones keep their content until then: they may share memory with other arguments.
+  if (call == nullptr && !is_plain)
     for (const TorchTensor& target : arguments.targets) forget(target);
   if (call == nullptr) {
     if (facts.delivered < 0) {
@@ -367,14 +373,16 @@ bool read_results(const TorchValues& values, std::vector<TorchTensor>& found) {
 }
 
 bool can_hold_values(const TorchTensor& tensor) {
-  return tensor.type < 0 || (tensor.extent() <= static_cast<std::int64_t>(kKnownCopyBytes) && tensor.pieces());
+  return tensor.type < 0 || (tensor.extent() <= static_cast<std::int64_t>(kKnownCopyBytes) && can_become_known(tensor));
 }
 
 bool compute(const ComputableCall& call, const std::vector<TorchTensor>& results) {
   const auto known = [](const auto& tensors) { return std::all_of(tensors.begin(), tensors.end(), is_known); };
   if (call.ticket != 0) return host_arithmetic().finish(call.ticket, results);
-  if (call.facts.copies && known(call.targets)) return true;  // by copies that it was made of
-  if (call.facts.zeroes) return true;                         // unknown memory contains zeros
+  if (call.facts.zeroes) {  // as unknown memory is
+    std::for_each(call.targets.begin(), call.targets.end(), forget);
+    return true;
+  }
   const bool overwrites = call.facts.overwritten == call.facts.written;
   if (!known(call.sources) || (!overwrites && !known(call.targets))) return false;
   // Operators that it was made of may have changed them already.

@@ -45,6 +45,14 @@ def cases(device):
     yield "cat, stack", torch.stack([torch.cat([labels[:3], labels[-2:]]), labels[5:10]]).tolist()
     yield "views", [x.t()[2:4].flatten().tolist(), x[::2, 1::3].tolist(), labels.view(8, 5).permute(1, 0)[3].tolist()]
 
+    pairs = torch.arange(60000, device=device).view(200, 150, 2)
+    pairs[..., 1] -= pairs[..., 0]
+    x = x.clone()
+    x[:, 2:] += x[:, :-2].clone()
+    x[0] = x[0]
+    yield "in place on itself", x.tolist()
+    yield "scattered views", [(pairs[..., 0] % 7 == 0).nonzero().shape, int(pairs[..., 1].sum())]
+
     y = torch.arange(12, device=device).view(3, 4)
     y[:, 1] = 7
     y[0].add_(10)
