@@ -326,6 +326,7 @@ class FixFinder {
 
   // The size of parameters, gradients and optimizer states does not depend on the batch.
   void smaller_request() {
+    if (failure_.in_optimizer) return;
     if (failure_.request_category && !grows_with_batch(*failure_.request_category)) return;
     std::uint64_t largest = memory_ != nullptr && !memory_->fits() ? failure_.cache->usable.largest : 0;
     const bool expandable = failure_.request.expandable;

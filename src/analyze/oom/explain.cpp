@@ -166,7 +166,9 @@ class Explainer {
       return span.phase == Phase::optimizer && span.to < event.change_count;
     });
     const bool in_step = request.phase != Phase::data && request.phase != Phase::other;
-    if (stepped || !in_step || failure.step_count > 1 || activations < failure.allocated / kLeastActivations) return;
+    failure.in_optimizer = request.phase == Phase::optimizer;
+    const bool is_training = failure.in_optimizer || activations >= failure.allocated / kLeastActivations;
+    if (stepped || !in_step || failure.step_count > 1 || !is_training) return;
     for (const TensorInBlock& found : attribution.tensors) {
       const ModelTensor& tensor = store_.definitions.tensors[found.tensor];
       const bool is_trainable = tensor.role == ModelTensor::Role::parameter && tensor.requires_grad;

@@ -176,6 +176,7 @@ struct OomFailure {
   /// Allocated for what grows with the batch: see grows_with_batch(). nullopt without an attribution.
   std::optional<std::uint64_t> of_batch;
   std::optional<Category> request_category;  ///< of the memory that the request was for; nullopt: unknown
+  bool in_optimizer = false;                 ///< the request was made by an optimizer's step
   /// In a training step, and no optimizer had completed one: gradients and optimizer states may be allocated later.
   /// Known with an attribution and the model's tensors.
   bool first_step = false;

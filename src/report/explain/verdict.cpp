@@ -115,7 +115,7 @@ StillToCome still_to_come(const OomFailure& failure) {
                              format_bytes(with_adam), format_bytes(*failure.capacity));
     return found;
   }
-  if (failure.request_category == Category::optimizer_state) {
+  if (failure.in_optimizer) {
     found.text =
         "Fix: an optimizer with smaller states (8-bit, Adafactor, SGD), fewer trained parameters (freezing, LoRA), or "
         "foreach=False\n";
@@ -165,10 +165,10 @@ std::vector<RankedFix> ranked_fixes(const OomFailure& failure) {
   const bool batch_decides = !knows_whole_step(failure) && !smaller_batch_text(failure).empty();
   const bool leaks_decide =
       std::ranges::any_of(others, [](const OomFix& fix) { return fix.kind == OomFixKind::stop_leak; });
-  // Beside a leak, what frees as much as this request needs only delays the failure.
+  // Beside a leak, all else only delays the failure.
   std::erase_if(others, [&](const OomFix& fix) {
-    return ((batch_decides || leaks_decide) && fix.kind == OomFixKind::smaller_request) ||
-           (leaks_decide && fix.kind == OomFixKind::free_blocks);
+    return (batch_decides && fix.kind == OomFixKind::smaller_request) ||
+           (leaks_decide && fix.kind != OomFixKind::stop_leak);
   });
   for (const OomFix& fix : others) {
     if (fix.kind == OomFixKind::stop_leak) add(fix);
