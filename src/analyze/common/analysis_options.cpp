@@ -100,7 +100,7 @@ AnalysisOption simulate_option() {
           .value = "auto|pytorch|model|off",
           .help =
               "Replay other allocator settings for the advice, as `tidemark simulate` does: by PyTorch, by a model of "
-              "it, or not; auto: by PyTorch, for text on a terminal",
+              "it, or not; auto: by PyTorch for text on a terminal; else `explain` by the model",
           .initial = "auto"};
 }
 
