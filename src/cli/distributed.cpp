@@ -205,8 +205,7 @@ Result<void> complete(DistributedOptions& options) {
     }
     if (!options.output.empty() || options.plot) return Error{"--output: the report is the master's"};
     if (!options.outputs.listen.empty() || !options.outputs.otlp.empty()) {
-      return Error{
-          "--listen, --otlp: the job's metrics are the master's; those of one node: tidemark exporter"};
+      return Error{"--listen, --otlp: the job's metrics are the master's; those of one node: tidemark exporter"};
     }
   }
   return check_outputs(options.output, options.plot);
