@@ -3,8 +3,8 @@
 namespace tidemark {
 namespace {
 
-// Total memory as reported by the driver: for the H200 and the H100 measured with driver 580; for the others as printed by
-// deviceQuery or torch.cuda.get_device_properties() in public reports, with the driver's version of CUDA. Drivers
+// Total memory as reported by the driver: for the H200 and the H100 measured with driver 580; for the others as printed
+// by deviceQuery or torch.cuda.get_device_properties() in public reports, with the driver's version of CUDA. Drivers
 // differ by up to 1%; PyTorch's out-of-memory errors contain the same figure as "total capacity". Multiprocessors,
 // caches and buses: the same reports and NVIDIA's white papers of the architectures.
 constexpr std::string_view kKnownGpus = R"(
