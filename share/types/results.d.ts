@@ -1865,7 +1865,7 @@ export interface Plan {
   torch_version: string;
   /** of the program; null when a signal ended it, or the plan after its last step */
   exit_code: number | null;
-  /** results that the program read: zeros here */
+  /** results that the program read and the plan does not know: zeros here */
   read_count: number;
   /** operations whose workspace was estimated, as the next two */
   cudnn_estimate_count: number;

@@ -48,8 +48,7 @@ struct PlanFacts {
   std::uint64_t context_bytes = 0;       ///< of the driver's context, an estimate
   bool context_measured = false;         ///< on such a GPU; otherwise on another one
   std::optional<NcclMemory> nccl;        ///< of a process; nullopt if unknown
-  std::uint64_t reads = 0;               ///< number of results that the program read although no kernel had computed
-                                         ///< them
+  std::uint64_t reads = 0;               ///< number of results that the program read although their values are unknown
   std::uint64_t cudnn_estimates = 0;     ///< number of cuDNN operations with an estimated workspace
   std::uint64_t cusolver_estimates = 0;  ///< the same of cuSOLVER
   std::uint64_t cufft_estimates = 0;     ///< the same of cuFFT

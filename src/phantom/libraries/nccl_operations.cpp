@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "phantom/gpu/known_bytes.h"
+#include "phantom/gpu/memory.h"
 
 namespace tidemark::phantom {
 namespace {
@@ -51,6 +52,12 @@ std::size_t handed_bytes(const NcclOperation& operation) {
     default:
       return bytes_of(operation);
   }
+}
+
+// The same if their values are known; 0 if kernels would have computed them: then the others do not know theirs either.
+std::size_t known_bytes_of(const NcclOperation& operation, std::size_t bytes) {
+  const bool known = !is_device_address(operation.from) || known_bytes().knows(operation.from, bytes);
+  return known ? bytes : 0;
 }
 
 NcclCall describe(const NcclOperation& operation) {
@@ -130,7 +137,8 @@ bool has_result(const NcclOperation& operation) {
 int try_collective(NcclOperation& operation) {
   NcclTransport& transport = *operation.communicator->transport;
   const NcclCall call = describe(operation);
-  if (!operation.posted && !transport.post(operation.number, call, operation.from, handed_bytes(operation)))
+  if (!operation.posted &&
+      !transport.post(operation.number, call, operation.from, known_bytes_of(operation, handed_bytes(operation))))
     return kNcclInProgress;
   operation.posted = true;
   std::vector<const void*> parts;
@@ -145,6 +153,8 @@ int try_collective(NcclOperation& operation) {
   if (kept) {
     combine_parts(operation, parts);
     if (has_result(operation)) known_bytes().add(operation.to, result_bytes(operation));
+  } else if (has_result(operation) && is_device_address(operation.to)) {
+    known_bytes().forget(operation.to, result_bytes(operation));
   }
   transport.finish(operation.number);
   return kNcclSuccess;
@@ -156,8 +166,10 @@ int try_operation(NcclOperation& operation) {
     case NcclKind::join:
       return transport.complete() ? kNcclSuccess : kNcclInProgress;
     case NcclKind::send:
-      return transport.send(operation.peer, describe(operation), operation.from, bytes_of(operation)) ? kNcclSuccess
-                                                                                                      : kNcclInProgress;
+      return transport.send(operation.peer, describe(operation), operation.from,
+                            known_bytes_of(operation, bytes_of(operation)))
+                 ? kNcclSuccess
+                 : kNcclInProgress;
     case NcclKind::receive: {
       const NcclParcel* const message = transport.message(operation.peer);
       if (message == nullptr) return kNcclInProgress;
@@ -165,6 +177,8 @@ int try_operation(NcclOperation& operation) {
       if (message->bytes != 0) {
         std::memcpy(operation.to, message->data, message->bytes);
         known_bytes().add(operation.to, message->bytes);
+      } else if (is_device_address(operation.to)) {
+        known_bytes().forget(operation.to, bytes_of(operation));
       }
       transport.take(operation.peer);
       return kNcclSuccess;

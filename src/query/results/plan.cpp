@@ -62,7 +62,7 @@ void describe(Visitor& v, const Plan& plan) {
   v.field("stopped", facts.stopped, "the plan ended the program after the last step that was asked for");
   v.field("torch_version", facts.torch_version);
   v.field("exit_code", facts.exit_code, "of the program; null when a signal ended it, or the plan after its last step");
-  v.field("read_count", facts.reads, "results that the program read: zeros here");
+  v.field("read_count", facts.reads, "results that the program read and the plan does not know: zeros here");
   v.field("cudnn_estimate_count", facts.cudnn_estimates, "operations whose workspace was estimated, as the next two");
   v.field("cusolver_estimate_count", facts.cusolver_estimates);
   v.field("cufft_estimate_count", facts.cufft_estimates);

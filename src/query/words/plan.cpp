@@ -134,10 +134,10 @@ std::vector<std::string> uncertainties(const Plan& plan) {
                     shared->process_count, shared->gpu));
   }
   if (facts.reads != 0) {
-    found.push_back(
-        fmt::format("The program read results from the GPU {}. They are zeros here: where sizes or steps "
-                    "depend on them, a real run differs.",
-                    facts.reads == 1 ? "once" : format_count(facts.reads) + " times"));
+    found.push_back(fmt::format(
+        "The program read {} from the GPU that the plan does not know and takes for zero: where sizes or "
+        "steps depend on {}, a real run differs.",
+        facts.reads == 1 ? "a result" : format_count(facts.reads) + " results", facts.reads == 1 ? "it" : "them"));
   }
   const std::pair<std::uint64_t, const char*> workspaces[] = {{facts.cudnn_estimates, "cuDNN"},
                                                               {facts.cusolver_estimates, "cuSOLVER"},
