@@ -20,11 +20,15 @@ struct LayerPass {
 /// The output of a layer: of the blocks that its last operation made, the largest. Batch and layer normalization make
 /// statistics after their output, and dropout a mask.
 BlockId output_of(const Store& store, const std::vector<BlockId>& blocks) {
-  const StackId last = store.blocks.stack[blocks.back().value];
-  BlockId output = blocks.back();
-  if (!last.valid()) return output;
+  const Blocks& all = store.blocks;
+  const BlockId last = blocks.back();
+  BlockId output = last;
+  // Without numbers of autograd nodes, several operations of one line of code cannot be told apart.
+  if (!all.stack[last.value].valid() || all.sequence.empty()) return output;
   for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) {
-    if (store.blocks.stack[block->value] != last) break;
+    const bool is_of_last = all.stack[block->value] == all.stack[last.value] &&
+                            all.sequence[block->value] == all.sequence[last.value];
+    if (!is_of_last) break;
     if (store.blocks.size[block->value] > store.blocks.size[output.value]) output = *block;
   }
   return output;

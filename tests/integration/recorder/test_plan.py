@@ -53,7 +53,7 @@ class Plan(Case):
         self.assertGreater(said["allocated"], 4 * 4 * 4 * (1024 * 1024 + 1024))
         self.assertEqual((plan["fits"], plan["gpu"], plan["memory_bytes"], plan["exit_code"]), (True, "H100-80GB", 24 * GIB, 0))
         self.assertEqual((plan["steps"], plan["stopped"], device["steps"]), (3, False, 3))
-        self.assertFalse(plan["context_measured"])  # an H200's is used
+        self.assertTrue(plan["context_measured"])
         self.assertEqual(device["device_used_bytes"], said["reserved"] + plan["context_bytes"] + device["driver_bytes"])
         self.assertEqual(device["headroom_bytes"], 24 * GIB - device["device_used_bytes"])
         self.assertEqual((plan["read_count"], plan["unanswered_functions"]), (1, []))

@@ -17,7 +17,7 @@ set(expected
   ${DATADIR}/fish/vendor_completions.d/tidemark.fish
   ${DATADIR}/tidemark/presets/dp_sgd.py ${DATADIR}/tidemark/presets/model_config.py)
 file(GLOB schemas RELATIVE ${SHARE} ${SHARE}/schema/*.json ${SHARE}/types/results.d.ts ${SHARE}/grafana/*.json ${SHARE}/kubernetes/*.yaml
-  ${SHARE}/kubernetes/*/*.yaml ${SHARE}/slurm/*.sh)
+  ${SHARE}/kubernetes/*/*.yaml ${SHARE}/prometheus/*.yaml ${SHARE}/slurm/*.sh)
 foreach(schema ${schemas})
   list(APPEND expected ${DATADIR}/tidemark/${schema})
 endforeach()

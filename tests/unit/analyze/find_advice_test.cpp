@@ -212,6 +212,7 @@ TEST(FindAdvice, CheckpointsTheRepeatedLayers) {
 TEST(FindAdvice, CheckpointingALayerKeepsItsOutput) {
   Loop loop;
   loop.stack = loop.scenario.stack({loop.scenario.python("batch_norm", "torch/nn/functional.py", 1)});
+  loop.sequence = 7;
   loop.allocate("output", 60, Phase::forward, Category::activation, "layers.0");
   loop.allocate("mean", 1, Phase::forward, Category::activation, "layers.0");
   loop.allocate("deviation", 1, Phase::forward, Category::activation, "layers.0");
