@@ -26,8 +26,8 @@ BlockId output_of(const Store& store, const std::vector<BlockId>& blocks) {
   // Without numbers of autograd nodes, several operations of one line of code cannot be told apart.
   if (!all.stack[last.value].valid() || all.sequence.empty()) return output;
   for (auto block = blocks.rbegin(); block != blocks.rend(); ++block) {
-    const bool is_of_last = all.stack[block->value] == all.stack[last.value] &&
-                            all.sequence[block->value] == all.sequence[last.value];
+    const bool is_of_last =
+        all.stack[block->value] == all.stack[last.value] && all.sequence[block->value] == all.sequence[last.value];
     if (!is_of_last) break;
     if (store.blocks.size[block->value] > store.blocks.size[output.value]) output = *block;
   }

@@ -264,6 +264,18 @@ void visit_reserved(const Store& store, std::size_t device, std::uint64_t begin_
   });
 }
 
+// A program that ends with a failed request only frees memory afterwards, which says nothing about its use of it.
+std::uint64_t end_of_use(const Store& store, std::size_t device) {
+  const auto failed = std::find_if(store.out_of_memory.rbegin(), store.out_of_memory.rend(),
+                                   [device](const OutOfMemory& event) { return event.device == device; });
+  if (failed == store.out_of_memory.rend()) return store.end_ns;
+  for (std::size_t block = store.blocks.count(); block-- > 0;) {
+    if (store.blocks.birth_change[block] < failed->change_count) break;
+    if (store.blocks.device[block] == device) return store.end_ns;  // the program went on
+  }
+  return std::min(failed->time_ns, store.end_ns);
+}
+
 }  // namespace
 
 UnusedMemory describe_unused(const UnusedCells& cells, std::optional<std::uint64_t> device_free) {
@@ -277,14 +289,15 @@ UnusedMemory describe_unused(const UnusedCells& cells, std::optional<std::uint64
 
 UnusedCells unused_cells(const Store& store, std::size_t device, std::uint64_t begin_ns) {
   UnusedCells found;
+  const std::uint64_t end_ns = end_of_use(store, device);
   visit_reserved(store, device, begin_ns, [&](const DeviceTotals& totals) {
-    if (found.changes++ == 0) found.begin_ns = totals.time_ns;
+    if (totals.time_ns <= end_ns && found.changes++ == 0) found.begin_ns = totals.time_ns;
   });
-  if (found.changes < kFewestUnusedChanges || store.end_ns <= found.begin_ns) return found;
+  if (found.changes < kFewestUnusedChanges || end_ns <= found.begin_ns) return found;
   const auto count = std::min<std::uint64_t>(kMaxUnusedCells, found.changes / 2);
-  CellMaker cells(found.begin_ns, store.end_ns, count);
+  CellMaker cells(found.begin_ns, end_ns, count);
   visit_reserved(store, device, begin_ns, [&](const DeviceTotals& totals) {
-    cells.add(std::min(totals.time_ns, store.end_ns), totals.allocated_bytes, *totals.reserved_bytes);
+    if (totals.time_ns <= end_ns) cells.add(totals.time_ns, totals.allocated_bytes, *totals.reserved_bytes);
   });
   found.cells = cells.finish();
   return found;
