@@ -15,6 +15,7 @@
 #include "phantom/gpu/usage.h"
 #include "phantom/libraries/convolution.h"
 #include "phantom/libraries/convolution_workspace.h"
+#include "phantom/libraries/tensor_descriptor.h"
 
 namespace tidemark::phantom {
 
@@ -134,7 +135,6 @@ constexpr int kReductionResult = 1611;
 // cudnnBackendAttributeType_t
 constexpr int kInt64 = 3;
 constexpr int kInt32 = 23;
-constexpr int kBadParameter = 2000;  // CUDNN_STATUS_BAD_PARAM
 
 std::size_t size_of(int type) {
   switch (type) {
@@ -276,7 +276,7 @@ TIDEMARK_PHANTOM_API int cudnnBackendFinalize(Descriptor* descriptor) {
   for (const ConvolutionAttributes& names : kConvolutions) {
     if (names.operation != descriptor->type) continue;
     descriptor->convolution = read_convolution(*descriptor, names);
-    if (!descriptor->convolution) return kBadParameter;
+    if (!descriptor->convolution) return kCudnnBadParameter;
   }
   if (descriptor->type == kOperationGraph) descriptor->graph = read_graph(*descriptor);
   for (const int name : {kHeuristicGraph, kEngineGraph, kConfigurationEngine, kPlanConfiguration})

@@ -27,7 +27,6 @@ constexpr int kDoubleBias = 2;                // CUDNN_RNN_DOUBLE_BIAS
 constexpr int kLinearInput = 0;               // CUDNN_LINEAR_INPUT
 constexpr unsigned kPadded = 1;               // CUDNN_RNN_PADDED_IO_ENABLED
 constexpr int kTraining = 1;                  // CUDNN_FWD_MODE_TRAINING
-constexpr int kBadParameter = 2000;           // CUDNN_STATUS_BAD_PARAM
 constexpr std::size_t kDropoutBytes = 49152;  // states for each multiprocessor
 
 std::string description(const RecurrentNetwork& network) {
@@ -88,8 +87,8 @@ TIDEMARK_PHANTOM_API int cudnnSetRNNDescriptor_v8(RecurrentDescriptor* descripto
                                                   int directions, int inputs, int type, int, int, std::int32_t input,
                                                   std::int32_t hidden, std::int32_t output, std::int32_t layers,
                                                   const DropoutDescriptor* dropout, std::uint32_t flags) {
-  if (cell < 0 || cell > 3 || algorithm < 0 || algorithm > 3) return kBadParameter;
-  if (input < 1 || hidden < 1 || output < 1 || output > hidden || layers < 1) return kBadParameter;
+  if (cell < 0 || cell > 3 || algorithm < 0 || algorithm > 3) return kCudnnBadParameter;
+  if (input < 1 || hidden < 1 || output < 1 || output > hidden || layers < 1) return kCudnnBadParameter;
   descriptor->network = {.cell = static_cast<Cell>(cell),
                          .algorithm = static_cast<RecurrentAlgorithm>(algorithm),
                          .type = type,
@@ -115,7 +114,7 @@ TIDEMARK_PHANTOM_API int cudnnDestroyRNNDataDescriptor(SequenceBatch* descriptor
 TIDEMARK_PHANTOM_API int cudnnSetRNNDataDescriptor(SequenceBatch* descriptor, int, int layout, int steps, int sequences,
                                                    int, const int* lengths, void*) {
   constexpr int kPacked = 1;  // CUDNN_RNN_DATA_LAYOUT_SEQ_MAJOR_PACKED
-  if (steps < 1 || sequences < 1) return kBadParameter;
+  if (steps < 1 || sequences < 1) return kCudnnBadParameter;
   descriptor->steps = static_cast<std::uint64_t>(steps);
   descriptor->sequences = static_cast<std::uint64_t>(sequences);
   descriptor->tokens = descriptor->steps * descriptor->sequences;
@@ -136,8 +135,9 @@ TIDEMARK_PHANTOM_API int cudnnGetRNNWeightParams(Handle, const RecurrentDescript
                                                  TensorDescriptor* bias_descriptor, const void** bias_address) {
   const RecurrentNetwork& network = descriptor->network;
   const auto matrices = static_cast<std::int32_t>(2 * network.gates());
-  if (layer < 0 || static_cast<std::uint64_t>(layer) >= network.layers * network.directions()) return kBadParameter;
-  if (matrix < 0 || matrix > matrices || (matrix == matrices && !network.projection())) return kBadParameter;
+  if (layer < 0 || static_cast<std::uint64_t>(layer) >= network.layers * network.directions())
+    return kCudnnBadParameter;
+  if (matrix < 0 || matrix > matrices || (matrix == matrices && !network.projection())) return kCudnnBadParameter;
   const auto wanted_layer = static_cast<std::uint64_t>(layer);
   const auto wanted = static_cast<std::uint64_t>(matrix);
   const auto* const start = static_cast<const char*>(weights);

@@ -1,4 +1,4 @@
-// cuDNN's descriptor of a tensor.
+// What the implementations of cuDNN share: the descriptor of a tensor, and a status.
 #pragma once
 
 #include <vector>
@@ -9,5 +9,7 @@ struct TensorDescriptor {
   int type = 0;            ///< cudnnDataType_t
   std::vector<int> sizes;  ///< of images: batch, channels, and image sizes
 };
+
+inline constexpr int kCudnnBadParameter = 2000;  // CUDNN_STATUS_BAD_PARAM
 
 }  // namespace tidemark::phantom

@@ -46,7 +46,7 @@ T field(const void* object, std::size_t offset) {
 }
 
 // By c10::ScalarType; 0 for those that are not handled.
-constexpr std::array<std::int8_t, 16> kItemBytes = {1, 1, 2, 4, 8, 2, 4, 8, 0, 0, 0, 1, 0, 0, 0, 2};
+constexpr std::array<std::uint8_t, 16> kItemBytes = {1, 1, 2, 4, 8, 2, 4, 8, 0, 0, 0, 1, 0, 0, 0, 2};
 
 }  // namespace
 
@@ -174,7 +174,7 @@ bool read_safely(const void* from, void* to, std::size_t bytes) {
   const ScopedFd reader(ends[0]);
   const ScopedFd writer(ends[1]);
   const auto expected = static_cast<ssize_t>(bytes);
-  return write(writer.get(), from, bytes) == expected && read(reader.get(), to, bytes) == expected;
+  return ::write(writer.get(), from, bytes) == expected && ::read(reader.get(), to, bytes) == expected;
 }
 
 }  // namespace tidemark::phantom

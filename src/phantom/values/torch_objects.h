@@ -11,6 +11,12 @@
 
 namespace tidemark::phantom {
 
+/// c10::Device.
+struct TorchDevice {
+  std::int8_t type;
+  std::int8_t index;
+};
+
 /// c10::IValue.
 struct TorchValue {
   union {
@@ -18,10 +24,7 @@ struct TorchValue {
     std::int64_t integer;
     double number;
     bool boolean;
-    struct {
-      std::int8_t type;
-      std::int8_t index;
-    } device;
+    TorchDevice device;
   };
   std::uint32_t tag;
 };
