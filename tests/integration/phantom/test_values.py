@@ -9,8 +9,12 @@ from phantom import MIB, Case, driver
 CASES = Path(os.environ.get("TIDEMARK_CASES", "none")) / "plan"
 
 # Programs that failed, or took GiB, while results were zeros or bytes of earlier tensors. A real GPU takes below 128 MiB for the
-# fourth and the last, and a cuBLAS workspace of at most 64 MiB and a few KiB for the others.
-PROGRAMS = {"empty_max": 68, "deberta_loss": 68, "assert_range": 68, "gradscaler": 256, "stale_read": 68, "mask_backward": 128}
+# fourth and the sixth, and a cuBLAS workspace of at most 64 MiB and a few KiB for the others. The last two failed because functions
+# of cuDNN and cuSPARSE had no answer.
+PROGRAMS = {
+    "empty_max": 68, "deberta_loss": 68, "assert_range": 68, "gradscaler": 256, "stale_read": 68, "mask_backward": 128,
+    "lstm": 68, "sparse": 68,
+}  # fmt: skip
 
 
 class Values(Case):
