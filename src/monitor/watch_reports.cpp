@@ -6,6 +6,7 @@
 #include <map>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #include "analyze/attribution/attributed_store.h"
 #include "store/symbols.h"
@@ -136,20 +137,20 @@ void match_mistakes(const ObjectAnswer& answer, const LiveRecording& recording, 
   std::map<LeakObject*, std::uint64_t> all;
   std::map<LeakObject*, std::uint64_t> native;
   std::map<LeakObject*, std::uint64_t> in_graphs;
+  std::vector<std::pair<LeakObject*, const HeldStorage*>> leaked;
   for (const HeldStorage& storage : answer.storages) {
     LeakObject* leak = leak_of(storage, until_ns, store, leaks);
     if (leak == nullptr) continue;
+    leaked.emplace_back(leak, &storage);
     all[leak] += storage.bytes;
     if (storage.native) native[leak] += storage.bytes;
     if (storage.native || is_held_by_graph(storage.chains)) in_graphs[leak] += storage.bytes;
   }
-  for (const HeldStorage& storage : answer.storages) {
-    LeakObject* leak = leak_of(storage, until_ns, store, leaks);
-    if (leak == nullptr) continue;
+  for (const auto& [leak, storage] : leaked) {
     // Where most of it is held by containers themselves, they are what has to be emptied: .detach() would not help.
     const bool by_graphs = leak->keeps_graphs && 2 * in_graphs[leak] > all[leak];
-    const MatchedMistake mistake = match_usual_mistake({by_graphs, storage.chains, {}, leak->ends_in_scalar});
-    if (mistake.confidence == Confidence::exact) bytes[{leak, mistake.mistake, mistake.holder}] += storage.bytes;
+    const MatchedMistake mistake = match_usual_mistake({by_graphs, storage->chains, {}, leak->ends_in_scalar});
+    if (mistake.confidence == Confidence::exact) bytes[{leak, mistake.mistake, mistake.holder}] += storage->bytes;
   }
   std::map<LeakObject*, std::uint64_t> most;
   for (const auto& [what, size] : bytes) {

@@ -20,8 +20,8 @@ struct CtcLossDescriptor {
 // elements and the blanks around them. Not measured. https://www.cs.toronto.edu/~graves/icml_2006.pdf
 int answer_ctc_loss(const TensorDescriptor& probabilities, int longest_label, std::size_t* bytes) {
   constexpr std::size_t kVariables = 2;
-  constexpr std::size_t kSizes = 3;                      // steps, sequences, classes
-  if (probabilities.sizes.size() < kSizes) return 2000;  // CUDNN_STATUS_BAD_PARAM
+  constexpr std::size_t kSizes = 3;  // steps, sequences, classes
+  if (probabilities.sizes.size() < kSizes) return kCudnnBadParameter;
   const auto steps = static_cast<std::size_t>(probabilities.sizes[0]);
   const auto sequences = static_cast<std::size_t>(probabilities.sizes[1]);
   const std::size_t states = 2 * static_cast<std::size_t>(std::max(0, longest_label)) + 1;

@@ -115,11 +115,6 @@ class Builder {
   MetricSet set;
 };
 
-MetricAttributes with(MetricAttributes attributes, std::string_view name, std::string value) {
-  attributes.emplace_back(name, std::move(value));
-  return attributes;
-}
-
 std::string vendor_name(const std::string& vendor) {
   if (vendor == "nvidia") return "NVIDIA";
   if (vendor == "amd") return "AMD";
@@ -348,7 +343,7 @@ MetricSet to_metrics(const MachineState& state, std::span<const RecordedProcess>
   builder.add(kBuildInfo, {{"version", monitor.version}}, std::int64_t{1});
   // As PIDs of other namespaces may cause.
   for (Metric& metric : builder.set.metrics) drop_doubles(metric);
-  std::erase_if(builder.set.metrics, [](const Metric& metric) { return metric.points.empty(); });
+  drop_empty(builder.set);
   return std::move(builder.set);
 }
 
@@ -388,7 +383,7 @@ MetricSet to_metrics(const PerformanceReport& report, const std::string& version
   if (system.process.rss_bytes) {
     builder.add_count(kOwnMemory, {{"process.pid", std::to_string(report.pid)}}, *system.process.rss_bytes);
   }
-  std::erase_if(set.metrics, [](const Metric& metric) { return metric.points.empty(); });
+  drop_empty(set);
   return set;
 }
 

@@ -75,15 +75,11 @@ class JobBuilder {
     for (const JobRank& rank : report_.ranks) {
       if (rank.current) add_rank(rank);
     }
-    std::erase_if(set_.metrics, [](const Metric& metric) { return metric.points.empty(); });
+    drop_empty(set_);
     return std::move(set_);
   }
 
  private:
-  static MetricAttributes with(MetricAttributes attributes, std::string_view name, std::string value) {
-    attributes.emplace_back(name, std::move(value));
-    return attributes;
-  }
   [[nodiscard]] MetricAttributes of_job() const { return {{"tidemark.job", report_.name}}; }
 
   void add(JobFamily family, MetricAttributes attributes, MetricValue value) {

@@ -5,12 +5,22 @@
 #include <algorithm>
 #include <limits>
 #include <set>
+#include <utility>
 
 namespace tidemark {
 
 std::int64_t metric_integer(std::uint64_t value) {
   constexpr auto kMax = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
   return static_cast<std::int64_t>(std::min(value, kMax));
+}
+
+MetricAttributes with(MetricAttributes attributes, std::string_view name, std::string value) {
+  attributes.emplace_back(name, std::move(value));
+  return attributes;
+}
+
+void drop_empty(MetricSet& set) {
+  std::erase_if(set.metrics, [](const Metric& metric) { return metric.points.empty(); });
 }
 
 void drop_doubles(Metric& metric) {

@@ -28,6 +28,9 @@ struct MetricFamily {
 /// Names are OpenTelemetry's ("hw.id"); each once. Values may be any bytes.
 using MetricAttributes = std::vector<std::pair<std::string_view, std::string>>;
 
+/// The attributes and one more.
+[[nodiscard]] MetricAttributes with(MetricAttributes attributes, std::string_view name, std::string value);
+
 using MetricValue = std::variant<std::int64_t, double>;
 
 /// Integers of metrics have a sign: a larger value becomes the largest one.
@@ -50,6 +53,9 @@ struct MetricSet {
   std::uint64_t unix_ns = 0;
   std::vector<Metric> metrics;
 };
+
+/// Removes families without points.
+void drop_empty(MetricSet& set);
 
 /// Removes points with the attributes of an earlier one: Prometheus refuses a page with duplicate label sets.
 void drop_doubles(Metric& metric);

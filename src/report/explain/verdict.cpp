@@ -174,18 +174,14 @@ std::vector<RankedFix> ranked_fixes(const OomFailure& failure) {
     if (fix.kind == OomFixKind::stop_leak) add(fix);
   }
   // What a program keeps by mistake grows with each call: freeing something else is enough for this request only.
-  const std::size_t leaks = fixes.size();
   for (const OomAdvice& advice : failure.advice) {
     if (advice.suffices == true && is_kept_by_mistake(advice.kind)) fixes.push_back(fix_of(failure, advice));
   }
-  if (fixes.size() == leaks) {
+  if (fixes.empty()) {
     for (const OomAdvice& advice : failure.advice) {
-      if (leaks_decide) break;
       if (advice.suffices == true) fixes.push_back(fix_of(failure, advice));
     }
-    for (const OomFix& fix : others) {
-      if (fix.kind != OomFixKind::stop_leak) add(fix);
-    }
+    for (const OomFix& fix : others) add(fix);
   }
   if (fixes.size() > kMaxFixes) fixes.resize(kMaxFixes);
   return fixes;
