@@ -117,29 +117,28 @@ void choose_simulation(const Analysis& analysis, bool automatic, const ProgressF
                                       [](const AnalysisOption& option) { return option.name == "simulate"; });
   if (!has_option) return;
   const std::string& how = chosen.word("simulate");
+  const bool must = how != "auto";
+  std::vector<Replayer> replayers;  // the first one that succeeds counts
+  if (how == "pytorch" || (!must && automatic)) replayers.push_back(Replayer::pytorch);
   // Whether a request would have been met is known from the model too; what settings save needs PyTorch's own
   // allocator.
-  const bool may_use_model = analysis.name == "explain";
-  if (how == "off" || (how == "auto" && !automatic && !may_use_model)) return;
+  if (how == "model" || (!must && analysis.name == "explain")) replayers.push_back(Replayer::model);
+  if (replayers.empty()) return;
   SimulateOptions what;
   what.search = true;
   what.python = python;
   what.device = chosen.device;
-  const bool by_model = how == "model" || (how == "auto" && !automatic);
-  what.replayer = by_model ? Replayer::model : Replayer::pytorch;
-  const bool must = how != "auto";
-  chosen.simulate = [what, must, by_model, may_use_model, progress, failed](
-                        const Store& store, const Symbols& symbols) -> std::optional<Simulation> {
+  chosen.simulate = [what, must, replayers, progress, failed](const Store& store,
+                                                              const Symbols& symbols) -> std::optional<Simulation> {
     constexpr std::size_t kQuickEvents = 1'000'000;
-    if (!must && by_model && store.live_changes.size() > kQuickEvents) return std::nullopt;
-    auto simulation = simulate(store, symbols, what, progress ? progress(store.path, "Replaying") : Progress());
-    if (simulation) return std::move(*simulation);
-    if (!must && !by_model && may_use_model && store.live_changes.size() <= kQuickEvents) {
-      SimulateOptions model = what;
-      model.replayer = Replayer::model;
-      if (auto modelled = simulate(store, symbols, model, Progress())) return std::move(*modelled);
+    for (const Replayer replayer : replayers) {
+      if (!must && replayer == Replayer::model && store.live_changes.size() > kQuickEvents) continue;
+      SimulateOptions options = what;
+      options.replayer = replayer;
+      auto simulation = simulate(store, symbols, options, progress ? progress(store.path, "Replaying") : Progress());
+      if (simulation) return std::move(*simulation);
+      if (must) failed(simulation.error().message);
     }
-    if (must) failed(simulation.error().message);
     return std::nullopt;
   };
 }
